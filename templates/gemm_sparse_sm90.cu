@@ -9,8 +9,7 @@
 //
 // spec.h: Z_T, Z_Y (of results), Z_WGMMA (F16, BF16), Z_BIAS (is there one), and the configuration: Z_TILE_ROWS (of x), Z_STAGES,
 // Z_SHARES (blocks on a multiprocessor), Z_PARTS (blocks of a cluster); Z_CONSTANT: the matrix is a constant of the plan.
-#include "zc/device.cuh"
-#include "zc/hopper.cuh"
+#include "zc/cluster.cuh"
 #include "abi/gemm_sparse_sm90.h"
 #include "zc/fused.cuh"
 #include "spec.h"
@@ -209,25 +208,17 @@ template <int ROWS, int STAGES, int PARTS> struct zc_gemm_sparse_sm90 {
     }
 };
 
-// All threads of the cluster.
-ZC_DEV void meet() {
-    if (Z_PARTS == 1) return zc_sync();
-    zc_sync_warp();
-    zc_cluster_arrive_relaxed();
-    zc_cluster_wait();
-}
-
 ZC_KERNEL_BESIDE(0, 288, Z_SHARES)(const __grid_constant__ zc_gemm_sparse_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
     const zc_gemm_sparse_sm90<Z_TILE_ROWS, Z_STAGES, Z_PARTS> product(p, smem);
     const bool producer = threadIdx.x >= product.THREADS;
     if (threadIdx.x == product.THREADS) product.prepare();
-    meet();
+    zc_meet<Z_PARTS>();
     zc_wait();
     zc_grid_launch();
     if (!producer)
         product.consume();
     else if (threadIdx.x == product.THREADS)
         product.produce();
-    if (Z_PARTS > 1) meet(); // what this block sent has been read when its partners have it
+    if (Z_PARTS > 1) zc_cluster_meet(); // what this block sent has been read when its partners have it
 }

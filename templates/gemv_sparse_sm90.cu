@@ -13,7 +13,6 @@
 // Z_SHARES (blocks that fit on a multiprocessor); Z_CONSTANT: the matrix is a constant of the plan.
 #include "zc/gemv_sums.cuh"
 #include "zc/ring.cuh"
-#include "zc/hopper.cuh"
 #include "abi/sparse_linear.h"
 #include "zc/fused.cuh"
 #include "spec.h"
@@ -207,7 +206,7 @@ template <int ROWS, int WARPS, int PARTS, int STEPS, int SLOTS> struct zc_gemv_s
         zc_ring_slot<SLOTS> at = {0, 0};
         int buffer = 0;
         prepare(ahead);
-        if (PARTS > 1) tile_sums::meet_cluster();
+        if (PARTS > 1) zc_cluster_meet();
         zc_grid_wait();
 #ifndef Z_CONSTANT
         fill<false>(ahead);
@@ -227,7 +226,7 @@ template <int ROWS, int WARPS, int PARTS, int STEPS, int SLOTS> struct zc_gemv_s
             else
                 finish(col, buffer, o);
         }
-        if (PARTS > 1) tile_sums::meet_cluster(); // what this block sent has been read when the first one has it
+        if (PARTS > 1) zc_cluster_meet(); // what this block sent has been read when the first one has it
     }
 };
 

@@ -543,9 +543,11 @@ zc_status zc_finish_begin(zc_kctx *k, const zc_finish **f)
     const zc_kctx *step = k->step;
     *f = NULL;
     if (!step || !step->epilogue_state) return ZC_OK;
+    const zc_tensor plain = zc_plain_result(step);
+    if (zc_dtype_bits(plain.dtype) > zc_dtype_bits(step->out[0].dtype))
+        return ZC_OK; /* elsewhere */
     zc_finish *made = zc_scratch_get(k->scratch, sizeof *made);
     if (!made) return zc_fail_nomem(k->diag, "epilogue", sizeof *made);
-    const zc_tensor plain = zc_plain_result(step);
     zc_kctx work = zc_fused_step(step, zc_op_epilogue(step->info, step->attrs), &plain,
                                  zc_op_epilogue_first(step->info, step->attrs), step->nin,
                                  &step->out[0], &made->room);

@@ -47,8 +47,10 @@ static bool find_bytes(const zc_expr *e, const bool *needed, form *f)
     return found > 0;
 }
 
+/* Between bytes nothing is rounded to 16 bits. */
 static bool is_operand(const zc_expr_node *node)
 {
+    const zc_dtype t = node->dtype;
     switch (node->op) {
     case ZC_EX_INPUT:
         return true;
@@ -59,7 +61,7 @@ static bool is_operand(const zc_expr_node *node)
     case ZC_EX_MUL:
     case ZC_EX_MAX:
     case ZC_EX_MIN:
-        return node->dtype == ZC_F32;
+        return t == ZC_F32 || t == ZC_F16 || t == ZC_BF16;
     default:
         return false;
     }

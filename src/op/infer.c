@@ -72,7 +72,7 @@ static zc_status check_fused_type(zc_infer *f, const fused_work *w, zc_dtype *ma
 {
     zc_dtype x0 = w->x0->dtype;
     ZC_TRY(fused_type(f, w, x0, made));
-    if (w->flags & ZC_OPF_SUMS && *made == ZC_F32) return ZC_OK;
+    if (w->flags & ZC_OPF_SUMS && zc_dtype_is_float(*made)) return ZC_OK;
     if (w->flags & ZC_OPF_QUANTISES && *made == ZC_F8E4M3FN) return ZC_OK;
     if (w->flags & (ZC_OPF_QUANTISES | ZC_OPF_BYTES) && (*made == ZC_U8 || *made == ZC_I8))
         return ZC_OK;

@@ -16,6 +16,13 @@ static bool is_expr_dtype(zc_dtype d)
            (d <= ZC_F8E4M3FN || d == ZC_BF16);
 }
 
+static bool is_number(const zc_graph *g, zc_vid v)
+{
+    const zc_value *value = zc_val(g, v);
+    return value->kind == ZC_VALUE_CONST && value->data && value->data->data &&
+           zc_tensor_numel(value->data) == 1;
+}
+
 /* A conversion to e4m3 saturates in expressions. */
 static bool saturates(const zc_node *n)
 {
@@ -25,7 +32,17 @@ static bool saturates(const zc_node *n)
                : true;
 }
 
-/* Between f32 and bytes, with one scale? */
+/* Floats between which and bytes expressions convert. Scales of 16 bits become numbers of the text.
+ */
+static bool is_quantised(const zc_graph *g, zc_vid scale, zc_dtype real)
+{
+    const zc_dtype counts = zc_val(g, scale)->type.dtype;
+    const bool narrow = counts == ZC_F16 || counts == ZC_BF16;
+    return (counts == ZC_F32 || (narrow && is_number(g, scale))) &&
+           (real == ZC_F32 || real == ZC_F16 || real == ZC_BF16);
+}
+
+/* Between floats and bytes, with one scale? */
 static bool is_quantisation(const zc_graph *g, const zc_node *n)
 {
     const bool down = n->op == ZC_OP_QuantizeLinear, up = n->op == ZC_OP_DequantizeLinear;
@@ -33,8 +50,8 @@ static bool is_quantisation(const zc_graph *g, const zc_node *n)
     const zc_type *scale = &zc_val(g, n->in[1])->type;
     const zc_dtype bytes = zc_val(g, down ? n->out[0] : n->in[0])->type.dtype;
     const zc_dtype real = zc_val(g, down ? n->in[0] : n->out[0])->type.dtype;
-    const bool f32 = !down || !((const zc_attrs_QuantizeLinear *)n->attrs)->precision;
-    return scale->rank == 0 && scale->dtype == ZC_F32 && real == ZC_F32 && f32 &&
+    const bool usual = !down || !((const zc_attrs_QuantizeLinear *)n->attrs)->precision;
+    return scale->rank == 0 && is_quantised(g, n->in[1], real) && usual &&
            (bytes == ZC_U8 || bytes == ZC_I8 || bytes == ZC_F8E4M3FN);
 }
 
@@ -58,13 +75,6 @@ bool zc_pw_add_input(zc_pw_group *gr, zc_vid v)
     if (gr->ninputs == ZC_PW_INPUTS) return false;
     gr->inputs[gr->ninputs++] = v;
     return true;
-}
-
-static bool is_number(const zc_graph *g, zc_vid v)
-{
-    const zc_value *value = zc_val(g, v);
-    return value->kind == ZC_VALUE_CONST && value->data && value->data->data &&
-           zc_tensor_numel(value->data) == 1;
 }
 
 void zc_pw_inline(const zc_graph *g, zc_pw_group *gr, int first)
@@ -204,24 +214,38 @@ static void put_text(const writing *w, int k, const char *text, zc_buf *out)
     }
 }
 
-/* Of a conversion, written to `room`, which it is: the text knows the type. The zero point of
- * floats is 0, and their conversion rounds. */
+/* Of a quantisation, in f32. The zero point of floats is 0, and their conversion rounds. */
+static void down_text(zc_dtype made, bool narrow, bool zero, char *room, size_t size)
+{
+    const char *to = zc_dtype_name(made), *quotient = narrow ? "f32(x) / f32(y)" : "x / y";
+    if (made == ZC_F8E4M3FN)
+        snprintf(room, size, "%s(%s)", to, quotient);
+    else
+        snprintf(room, size, zero ? "%s(round(%s) + f32(z))" : "%s(round(%s))", to, quotient);
+}
+
+static void up_text(zc_dtype made, bool narrow, bool zero, char *room, size_t size)
+{
+    const char *bytes = zero ? "(f32(x) - f32(z))" : "f32(x)", *scale = narrow ? "f32(y)" : "y";
+    if (made == ZC_F32)
+        snprintf(room, size, "%s * %s", bytes, scale);
+    else
+        snprintf(room, size, "%s(%s * %s)", zc_dtype_name(made), bytes, scale);
+}
+
+/* Of a conversion, written to `room`, which it is: the text knows the type. */
 static const char *conversion_text(const writing *w, const zc_node *n, char *room, size_t size)
 {
     const zc_dtype made = zc_val(w->g, n->out[0])->type.dtype;
     const zc_dtype from = zc_val(w->g, n->in[0])->type.dtype;
-    const char *to = zc_dtype_name(made);
+    const bool narrow = n->nin > 1 && (zc_val(w->g, n->in[1])->type.dtype != ZC_F32);
     const bool zero = n->nin > 2 && n->in[2];
-    if (n->op == ZC_OP_QuantizeLinear && made == ZC_F8E4M3FN)
-        snprintf(room, size, "%s(x / y)", to);
-    else if (n->op == ZC_OP_QuantizeLinear)
-        snprintf(room, size, zero ? "%s(round(x / y) + f32(z))" : "%s(round(x / y))", to);
-    else if (n->op == ZC_OP_DequantizeLinear && zero && from != ZC_F8E4M3FN)
-        snprintf(room, size, "(f32(x) - f32(z)) * y");
+    if (n->op == ZC_OP_QuantizeLinear)
+        down_text(made, narrow || from != ZC_F32, zero, room, size);
     else if (n->op == ZC_OP_DequantizeLinear)
-        snprintf(room, size, "f32(x) * y");
+        up_text(made, narrow, zero && from != ZC_F8E4M3FN, room, size);
     else
-        snprintf(room, size, "%s(x)", to);
+        snprintf(room, size, "%s(x)", zc_dtype_name(made));
     return room;
 }
 

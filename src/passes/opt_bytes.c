@@ -231,6 +231,9 @@ static bool split(zc_graph *g, zc_block *b, zc_nid n, const zc_quantised *from)
                                         3, (zc_vid[]){0, from->scale, from->zero}, 1);
         const zc_vid bytes = by ? zc_graph_value(g, NULL, ZC_VALUE_NODE, &type) : 0;
         if (!bytes || !zc_graph_inherit(g, by, from->by)) return false;
+        zc_node_at(g, by)->attrs =
+            zc_graph_attrs_dup(g, ZC_OP_DequantizeLinear, zc_node_at(g, from->by)->attrs);
+        if (!zc_node_at(g, by)->attrs) return false;
         zc_val(g, bytes)->producer = n;
         zc_node_at(g, n)->out[i] = zc_node_at(g, by)->in[0] = bytes;
         zc_val(g, part)->producer = by;

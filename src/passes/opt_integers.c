@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/number.h"
 #include "passes/passes.h"
 #include "passes/quantised.h"
 
@@ -26,6 +27,14 @@ static zc_vid zero_of(zc_graph *g, zc_vid zero, zc_dtype dtype)
     return zc_graph_const(g, NULL, &t, false);
 }
 
+/* false: no memory for one. */
+static bool are_there(const zc_vid *v, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!v[i]) return false;
+    return true;
+}
+
 /* Is it the bias of 32-bit integers that the sums take as it is? */
 static bool is_bias(const zc_graph *g, const zc_quantised *b, const zc_quantised *x,
                     const zc_quantised *w)
@@ -42,10 +51,56 @@ static bool is_bias(const zc_graph *g, const zc_quantised *b, const zc_quantised
     return true;
 }
 
+/* Element i of a bias that is known, or made of integers that are. */
+static double bias_at(const zc_tensor *t, const zc_tensor *scale, int64_t i)
+{
+    return zc_load_f64(t->dtype, t->data, i) * (scale ? zc_scale_at(scale, i) : 1);
+}
+
+/* A bias of 16 bits, or by a scale of 16 bits, in what the sums count. v: it, when it is no b.
+ * 0: there are no such integers of 32 bits, or no memory (ok). */
+static zc_vid recounted(zc_graph *g, zc_vid v, const zc_quantised *b, const zc_quantised *x,
+                        const zc_quantised *w, bool *ok)
+{
+    const zc_tensor *bias = zc_known(g, b->x ? b->x : v), *s = b->x ? zc_known(g, b->scale) : NULL;
+    const zc_tensor *xs = zc_known(g, x->scale), *ws = zc_known(g, w->scale);
+    double zero = 0;
+    if (!bias || bias->rank != 1 || (b->x && !s) || !xs || !ws) return 0;
+    if (b->zero && (!zc_graph_splat(g, b->zero, &zero) || zero != 0)) return 0;
+    zc_tensor t = {.dtype = ZC_I32, .rank = 1, .dims = {bias->dims[0]}};
+    int32_t *y = zc_calloc((size_t)t.dims[0] + 1, sizeof *y);
+    *ok = y != NULL;
+    for (int64_t i = 0; y && i < t.dims[0]; i++) {
+        const double sum = bias_at(bias, s, i) / (zc_scale_at(xs, 0) * zc_scale_at(ws, i));
+        if (!(fabs(sum) < INT32_MAX)) {
+            free(y);
+            return 0;
+        }
+        y[i] = (int32_t)nearbyint(sum);
+    }
+    t.data = y;
+    const zc_vid made = y ? zc_graph_const(g, zc_val(g, v)->name, &t, true) : 0;
+    *ok = made != 0;
+    return made;
+}
+
+/* The convolution's bias as integers that are added to the sums; 0: it is none. false: no memory.
+ */
+static bool bias_of(zc_graph *g, zc_vid v, const zc_quantised *x, const zc_quantised *w,
+                    zc_quantised *b)
+{
+    bool ok = true;
+    const bool counted = zc_dequantised(g, v, b);
+    if (!counted) *b = (zc_quantised){0};
+    if (counted && is_bias(g, b, x, w)) return true;
+    b->x = zc_val(g, v)->type.dtype == ZC_F32 ? 0 : recounted(g, v, b, x, w, &ok);
+    return ok;
+}
+
 static bool convolution(zc_graph *g, zc_nid n, zc_nid c, const integers *p)
 {
     const zc_node *q = zc_node_at(g, n), *conv = zc_node_at(g, c);
-    const zc_vid bias = zc_node_in(conv, ZC_IN_Conv_bias), scale = q->in[1];
+    const zc_vid bias = zc_node_in(conv, ZC_IN_Conv_bias), y_scale = q->in[1];
     const zc_vid y_zero = zc_node_in(q, ZC_IN_QuantizeLinear_zero);
     const zc_dtype dtype = zc_val(g, q->out[0])->type.dtype;
     const void *attrs = conv->attrs;
@@ -54,12 +109,14 @@ static bool convolution(zc_graph *g, zc_nid n, zc_nid c, const integers *p)
         return true;
     if (!zc_dequantised(g, conv->in[ZC_IN_Conv_w], &w) || w.axis > 0 || !zc_is_bytes(g, w.x))
         return true;
-    if (bias && (!zc_dequantised(g, bias, &b) || !is_bias(g, &b, &x, &w))) return true;
+    if (bias && !bias_of(g, bias, &x, &w, &b)) return false;
+    if (bias && !b.x) return true;
     const zc_vid zx = zero_of(g, x.zero, zc_val(g, x.x)->type.dtype);
     const zc_vid zw = zero_of(g, w.zero, zc_val(g, w.x)->type.dtype);
     const zc_vid zy = zero_of(g, y_zero, dtype);
-    const zc_vid in[] = {x.x, x.scale, zx, w.x, w.scale, zw, scale, zy, b.x};
-    if (!zx || !zw || !zy || !zc_graph_become(g, n, ZC_OP_QLinearConv, bias ? 9 : 8, in))
+    const zc_vid in[] = {x.x, zc_as_f32(g, x.scale), zx, w.x, zc_as_f32(g, w.scale),
+                         zw,  zc_as_f32(g, y_scale), zy, b.x};
+    if (!are_there(in, 8) || !zc_graph_become(g, n, ZC_OP_QLinearConv, bias ? 9 : 8, in))
         return false;
     zc_attrs_take(zc_op_get(ZC_OP_QLinearConv), zc_node_at(g, n)->attrs, zc_op_get(ZC_OP_Conv),
                   attrs);
@@ -84,8 +141,9 @@ static bool product(zc_graph *g, zc_nid n, zc_nid m, const integers *p)
     const zc_vid za = zero_of(g, a.zero, zc_val(g, a.x)->type.dtype);
     const zc_vid zb = zero_of(g, b.zero, zc_val(g, b.x)->type.dtype);
     const zc_vid zy = zero_of(g, y_zero, dtype);
-    const zc_vid in[] = {a.x, a.scale, za, b.x, b.scale, zb, scale, zy};
-    if (!za || !zb || !zy || !zc_graph_become(g, n, ZC_OP_QLinearMatMul, 8, in)) return false;
+    const zc_vid in[] = {a.x, zc_as_f32(g, a.scale), za, b.x, zc_as_f32(g, b.scale),
+                         zb,  zc_as_f32(g, scale),   zy};
+    if (!are_there(in, 8) || !zc_graph_become(g, n, ZC_OP_QLinearMatMul, 8, in)) return false;
     if (!zc_graph_inherit(g, n, m)) return false;
     zc_graph_remove(g, m);
     zc_drop(g, &p->uses, b.by);
@@ -129,9 +187,20 @@ static zc_vid scale_of(zc_graph *g, const zc_linear *l)
     float *y = zc_calloc((size_t)n, sizeof *y);
     if (!y) return 0;
     for (int64_t i = 0; i < n; i++) y[i] = (float)(zc_scale_at(a, 0) * zc_scale_at(b, i));
+    t.dtype = ZC_F32;
     t.rank = n > 1;
     t.data = y;
     return zc_graph_const(g, NULL, &t, true);
+}
+
+/* What becomes of the sums: floats of the type that the product had. NULL: no memory. */
+static const char *work_of(zc_graph *g, zc_dtype made, const zc_linear *l)
+{
+    char text[64];
+    const char *plain = l->bias ? "f32(x0) * x1 + f32(x2)" : "f32(x0) * x1";
+    if (made == ZC_F32) return l->bias ? "f32(x0) * x1 + x2" : plain;
+    zc_snprintf(text, sizeof text, "%s(%s)", zc_dtype_name(made), plain);
+    return zc_arena_strdup(&g->arena, text);
 }
 
 static bool sums(zc_graph *g, zc_nid n, void *user)
@@ -143,9 +212,11 @@ static bool sums(zc_graph *g, zc_nid n, void *user)
     const zc_vid za = zero_of(g, l.a.zero, zc_val(g, l.a.x)->type.dtype);
     const zc_vid zb = zero_of(g, l.b.zero, zc_val(g, l.b.x)->type.dtype);
     const zc_vid in[] = {l.a.x, b, za, zb, scale, l.bias};
-    if (!scale || !za || !zb || !zc_graph_become(g, n, ZC_OP_MatMulInteger, l.bias ? 6 : 5, in))
+    const char *work = work_of(g, zc_val(g, zc_node_at(g, n)->out[0])->type.dtype, &l);
+    if (!work || !are_there(in, 5) ||
+        !zc_graph_become(g, n, ZC_OP_MatMulInteger, l.bias ? 6 : 5, in))
         return false;
-    ZC_NODE_SET(g, MatMulInteger, n, epilogue, l.bias ? "f32(x0) * x1 + x2" : "f32(x0) * x1");
+    ZC_NODE_SET(g, MatMulInteger, n, epilogue, work);
     ++*p->changes;
     return true;
 }

@@ -15,10 +15,11 @@ static bool is_e4m3(const zc_graph *g, zc_vid v)
     return zc_val(g, v)->type.dtype == ZC_F8E4M3FN;
 }
 
-static bool is_row(const zc_graph *g, zc_vid v, int64_t columns)
+/* One number a column, of f32 or that can be. */
+static bool is_bias(const zc_graph *g, zc_vid v, int64_t columns)
 {
     const zc_type *t = &zc_val(g, v)->type;
-    return t->rank == 1 && zc_dim_is(t->dims[0], columns);
+    return t->rank == 1 && zc_dim_is(t->dims[0], columns) && (t->dtype == ZC_F32 || zc_known(g, v));
 }
 
 /* What each column's sums count. 0: no memory. */
@@ -45,14 +46,15 @@ static bool is_conv(const zc_graph *g, const zc_node *n, zc_quantised *x, zc_qua
     const zc_vid bias = zc_node_in(n, ZC_IN_Conv_bias);
     return is_e4m3(g, x->x) && x->axis < 0 && zc_known(g, x->scale) && is_e4m3(g, w->x) &&
            w->axis <= 0 && zc_known(g, w->scale) && t && zc_scaled_conv_fits(t) &&
-           (!bias || (is_row(g, bias, t->dims[0]) && zc_val(g, bias)->type.dtype == ZC_F32));
+           (!bias || is_bias(g, bias, t->dims[0]));
 }
 
 static bool convolution(zc_graph *g, zc_nid n, const zc_quantised *x, const zc_quantised *w)
 {
     const zc_vid bias = zc_node_in(zc_node_at(g, n), ZC_IN_Conv_bias);
     const zc_vid scales = scales_of(g, x, w, zc_known(g, w->x)->dims[0]);
-    return scales && zc_scaled_conv(g, n, x->x, w->x, scales, bias);
+    const zc_vid wide = bias ? zc_as_f32(g, bias) : 0;
+    return scales && (wide || !bias) && zc_scaled_conv(g, n, x->x, w->x, scales, wide);
 }
 
 /* ---- products ---- */
@@ -84,7 +86,7 @@ static zc_vid bias_without(zc_graph *g, const zc_linear *l, const zc_tensor *w,
     float *y = zc_calloc((size_t)w->dims[0], sizeof *y);
     if (!y) return 0;
     for (int64_t c = 0; c < w->dims[0]; c++)
-        y[c] = (float)((bias ? (double)zc_load_f64(ZC_F32, bias->data, c) : 0) -
+        y[c] = (float)((bias ? zc_load_f64(bias->dtype, bias->data, c) : 0) -
                        zc_scale_at(scales, c) * zero_share(w, c, zero));
     t.data = y;
     return zc_graph_const(g, NULL, &t, true);
@@ -96,11 +98,10 @@ static bool may_multiply_codes(const zc_graph *g, const zc_linear *l, double *ze
     *zero = 0;
     if (!w || w->rank != 2 || zc_val(g, l->a.x)->type.rank < 2 || zc_tensor_numel(w) <= 0)
         return false;
-    if (l->bias && !is_row(g, l->bias, w->dims[l->turned ? 0 : 1])) return false;
+    if (l->bias && !is_bias(g, l->bias, w->dims[l->turned ? 0 : 1])) return false;
     if (is_e4m3(g, l->a.x)) return is_e4m3(g, l->b.x);
     if (!are_bytes(g, l, w->dims[l->turned ? 1 : 0], zero)) return false;
-    return *zero == 0 || !l->bias ||
-           (zc_known(g, l->bias) && zc_val(g, l->bias)->type.dtype == ZC_F32);
+    return *zero == 0 || !l->bias || zc_known(g, l->bias);
 }
 
 static bool product(zc_graph *g, zc_nid n, size_t *changes)
@@ -112,9 +113,11 @@ static bool product(zc_graph *g, zc_nid n, size_t *changes)
     const zc_tensor *w = rows ? zc_known(g, rows) : NULL;
     const zc_vid scales = w ? scales_of(g, &l.a, &l.b, w->dims[0]) : 0;
     if (!scales) return false;
-    if (zero != 0) l.bias = bias_without(g, &l, w, zc_known(g, scales), zero);
-    if (zero != 0 && !l.bias) return false;
-    if (!zc_scaled_linear(g, n, l.a.x, rows, scales, l.bias)) return false;
+    const zc_vid bias = zero != 0 ? bias_without(g, &l, w, zc_known(g, scales), zero)
+                        : l.bias  ? zc_as_f32(g, l.bias)
+                                  : 0;
+    if (!bias && (zero != 0 || l.bias)) return false;
+    if (!zc_scaled_linear(g, n, l.a.x, rows, scales, bias)) return false;
     ++*changes;
     return true;
 }

@@ -1,12 +1,20 @@
 #include "passes/quantised.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
+
+#include "op/half.h"
 
 bool zc_is_bytes(const zc_graph *g, zc_vid v)
 {
     const zc_dtype t = zc_val(g, v)->type.dtype;
     return t == ZC_U8 || t == ZC_I8;
+}
+
+static bool is_real(zc_dtype t)
+{
+    return t == ZC_F32 || t == ZC_F16 || t == ZC_BF16;
 }
 
 static bool has_one(const zc_type *t)
@@ -18,6 +26,20 @@ const zc_tensor *zc_known(const zc_graph *g, zc_vid v)
 {
     const zc_tensor *t = v ? zc_val(g, v)->data : NULL;
     return t && t->data ? t : NULL;
+}
+
+/* May integers stand for what is divided by, or multiplied with, the scale? Scales of 16 bits have
+ * to be known, and so that no byte is beyond the floats' range. */
+static bool is_countable(const zc_graph *g, zc_vid scale, zc_vid real)
+{
+    const zc_dtype counts = zc_val(g, scale)->type.dtype, made = zc_val(g, real)->type.dtype;
+    const zc_tensor *t = zc_known(g, scale);
+    const double most = made == ZC_F16 ? ZC_F16_MAX : (double)FLT_MAX;
+    if (!is_real(counts) || !is_real(made)) return false;
+    if (counts == ZC_F32 && made == ZC_F32) return true;
+    for (int64_t i = 0; t && i < zc_tensor_numel(t); i++)
+        if (!(255 * fabs(zc_scale_at(t, i)) <= most)) return false;
+    return t != NULL;
 }
 
 bool zc_dequantised(const zc_graph *g, zc_vid v, zc_quantised *out)
@@ -34,7 +56,7 @@ bool zc_dequantised(const zc_graph *g, zc_vid v, zc_quantised *out)
                           .zero = zc_node_in(node, ZC_IN_DequantizeLinear_zero),
                           .axis = -1};
     if (!has_one(scale)) out->axis = a->axis < 0 ? a->axis + rank : a->axis;
-    return a->block_size == 0 && scale->dtype == ZC_F32 && zc_val(g, v)->type.dtype == ZC_F32;
+    return a->block_size == 0 && is_countable(g, out->scale, v);
 }
 
 bool zc_is_quantised(const zc_graph *g, const zc_node *n)
@@ -42,9 +64,23 @@ bool zc_is_quantised(const zc_graph *g, const zc_node *n)
     if (n->op != ZC_OP_QuantizeLinear) return false;
     const zc_attrs_QuantizeLinear *a = n->attrs;
     const zc_type *scale = &zc_val(g, n->in[ZC_IN_QuantizeLinear_scale])->type;
-    return a->block_size == 0 && has_one(scale) && scale->dtype == ZC_F32 &&
-           (!a->precision || a->precision == ZC_F32) && zc_val(g, n->in[0])->type.dtype == ZC_F32 &&
-           zc_is_bytes(g, n->out[0]);
+    return a->block_size == 0 && has_one(scale) &&
+           (!a->precision || is_real((zc_dtype)a->precision)) &&
+           is_countable(g, n->in[1], n->in[0]) && zc_is_bytes(g, n->out[0]);
+}
+
+zc_vid zc_as_f32(zc_graph *g, zc_vid v)
+{
+    const zc_tensor *t = zc_known(g, v);
+    if (!t || t->dtype == ZC_F32) return v;
+    const int64_t n = zc_tensor_numel(t);
+    zc_tensor wide = *t;
+    float *y = zc_calloc((size_t)(n ? n : 1), sizeof *y);
+    if (!y) return 0;
+    for (int64_t i = 0; i < n; i++) y[i] = (float)zc_load_f64(t->dtype, t->data, i);
+    wide.dtype = ZC_F32;
+    wide.data = y;
+    return zc_graph_const(g, zc_val(g, v)->name, &wide, true);
 }
 
 bool zc_is_finite(const zc_tensor *t)
@@ -112,7 +148,7 @@ static bool is_plain_product(const zc_graph *g, const zc_node *n, zc_linear *l)
 {
     bool plain = n->op == ZC_OP_MatMul || (n->op == ZC_OP_Gemm && is_plain_gemm(n, l)) ||
                  (n->op == ZC_OP_Linear && is_plain_linear(n, l));
-    return plain && (!l->bias || zc_val(g, l->bias)->type.dtype == ZC_F32);
+    return plain && (!l->bias || is_real(zc_val(g, l->bias)->type.dtype));
 }
 
 bool zc_linear_of(const zc_graph *g, const zc_node *n, zc_linear *l)

@@ -11,10 +11,14 @@ typedef struct zc_quantised {
     int64_t axis; /* of several scales; -1: one for all */
 } zc_quantised;
 
-/* Is v a f32 made of integers, with one scale or one for each index of an axis? */
+/* Is v made of integers, with one scale or one for each index of an axis? It is f32, or, by scales
+ * that are known, f16 or bf16: integers stand for these as they would if nothing was rounded to 16
+ * bits. */
 bool zc_dequantised(const zc_graph *g, zc_vid v, zc_quantised *out);
-/* Makes it bytes of f32, with one scale for all? */
+/* Makes it bytes of such floats, with one scale for all? */
 bool zc_is_quantised(const zc_graph *g, const zc_node *n);
+/* The constant of 16-bit floats as one of f32; any other value as it is. 0: no memory. */
+zc_vid zc_as_f32(zc_graph *g, zc_vid v);
 bool zc_is_bytes(const zc_graph *g, zc_vid v);
 /* The constant v; NULL: it is none, or absent, or without data. */
 const zc_tensor *zc_known(const zc_graph *g, zc_vid v);

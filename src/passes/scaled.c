@@ -106,18 +106,22 @@ double zc_column_limit(const zc_scalable *s, const zc_weights *w, int64_t c)
 bool zc_scaled_linear(zc_graph *g, zc_nid n, zc_vid x, zc_vid w, zc_vid scale, zc_vid bias)
 {
     const zc_vid in[] = {x, w, scale, bias};
+    const zc_dtype to = zc_val(g, zc_node_at(g, n)->out[0])->type.dtype;
     if (!zc_graph_become(g, n, ZC_OP_ScaledLinear, bias ? 4 : 3, in)) return false;
     ZC_NODE_SET(g, ScaledLinear, n, transB, 1);
+    if (to != ZC_F32) ZC_NODE_SET(g, ScaledLinear, n, to, to);
     return true;
 }
 
 bool zc_scaled_conv(zc_graph *g, zc_nid n, zc_vid x, zc_vid w, zc_vid scale, zc_vid bias)
 {
     const void *attrs = zc_node_at(g, n)->attrs;
+    const zc_dtype to = zc_val(g, zc_node_at(g, n)->out[0])->type.dtype;
     const zc_vid in[] = {x, w, scale, bias};
     if (!zc_graph_become(g, n, ZC_OP_ScaledConv, bias ? 4 : 3, in)) return false;
     zc_attrs_take(zc_op_get(ZC_OP_ScaledConv), zc_node_at(g, n)->attrs, zc_op_get(ZC_OP_Conv),
                   attrs);
+    if (to != ZC_F32) ZC_NODE_SET(g, ScaledConv, n, to, to);
     return true;
 }
 

@@ -1,4 +1,5 @@
-/* Graphs between quantisations: passes change no bit of what they make. */
+/* Graphs between quantisations: passes change no bit of what they make, and of f16 no byte by more
+ * than one. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,23 +45,61 @@ static const char *const examples[] = {
     "  %y: u8[2,3,1,1] = QuantizeLinear(%t, %u, %z) @ \"q\"\n",
 };
 
-static void put_graph(const char *example, zc_buf *out)
+/* Products, of which integers are another way to sum. */
+static const char *const products[] = {
+    "  %t: f32[2,3,4,4] = MatMul(%a, %b) @ \"product\"\n"
+    "  %y: u8[2,3,4,4] = QuantizeLinear(%t, %cv, %z) @ \"q\"\n",
+    "  %t: f32[2,3,4,6] = MatMul(%a, %wf) @ \"product\"\n"
+    "  %r: f32[2,3,4,6] = Add(%t, %cd) @ \"bias\"\n"
+    "  %y: u8[2,3,4,6] = QuantizeLinear(%r, %s, %z) @ \"q\"\n",
+    "  %t: f32[2,4,3,4] = Conv(%a, %ef, %cf) @ \"conv\"\n"
+    "  %y: u8[2,4,3,4] = QuantizeLinear(%t, %s, %z) @ \"q\"\n",
+    "  %g: f32[4] = DequantizeLinear(%ch, %cl) {axis = 0} @ \"bias\"\n"
+    "  %t: f32[2,4,3,4] = Conv(%b, %ef, %g) @ \"conv\"\n"
+    "  %y: u8[2,4,3,4] = QuantizeLinear(%t, %s, %z) @ \"q\"\n",
+};
+
+/* In front of the examples; the second text has the type that they have. */
+static const char *const head[] = {
+    "graph \"between\" {\n  input %in: f32[2,3,4,4] as \"x\"\n",
+    "  const %s: f32[] = [0.3]\n  const %u: f32[] = [0.17]\n  const %cv: f32[] = [7]\n"
+    "  const %cd: f32[6] = [1, 2, -3, 4, 5, 6]\n  const %cf: f32[4] = [1, 2, -3, 4]\n"
+    "  const %cl: f32[4] = [0.01, 0.005, 0.0034, 0.0119]\n"
+    "  const %cm: f32[6] = [0.0625, 0.03125, 0.02, 0.07, 0.05, 0.04]\n"
+    "  const %n: u8[] = [0]\n  const %z: u8[] = [113]\n"
+    "  const %i: i64[1] = [1]\n  const %j: i64[1] = [3]\n  const %k: i64[1] = [3]\n"
+    "  const %cw: i8[4,6] = [1, -2, 3, 40, 5, 6, -70, 8, 9, 10, 11, 12, 13, 14, -15, 16, 17, 18, "
+    "19, 20, -21, 22, 23, 24]\n"
+    "  const %ce: i8[4,3,2,1] = [1, -2, 3, 4, 5, 6, 7, -8, 9, 10, 11, 12, 1, 2, 3, 4, 5, -6, 7, 8, "
+    "9, 10, 11, -12]\n"
+    "  const %ch: i32[4] = [100, -200, 300, 4]\n"
+    "  %x: f32[2,3,4,4] = Cast(%in) {to = f32} @ \"cast\"\n"
+    "  %q: u8[2,3,4,4] = QuantizeLinear(%x, %s, %z) @ \"qa\"\n"
+    "  %a: f32[2,3,4,4] = DequantizeLinear(%q, %s, %z) @ \"a\"\n"
+    "  %o: u8[2,3,4,4] = QuantizeLinear(%x, %u, %n) @ \"qb\"\n"
+    "  %b: f32[2,3,4,4] = DequantizeLinear(%o, %u, %n) @ \"b\"\n"
+    "  %wf: f32[4,6] = DequantizeLinear(%cw, %cm) {axis = 1} @ \"w\"\n"
+    "  %ef: f32[4,3,2,1] = DequantizeLinear(%ce, %cl) {axis = 0} @ \"e\"\n"};
+
+/* The text, with `type` for f32. */
+static void put_typed(const char *text, const char *type, zc_buf *out)
 {
-    zc_buf_puts(out, "graph \"between\" {\n"
-                     "  input %x: f32[2,3,4,4] as \"x\"\n"
-                     "  const %s: f32[] = [0.3]\n  const %z: u8[] = [113]\n"
-                     "  const %u: f32[] = [0.17]\n  const %n: u8[] = [0]\n"
-                     "  const %i: i64[1] = [1]\n  const %j: i64[1] = [3]\n"
-                     "  const %k: i64[1] = [3]\n"
-                     "  %q: u8[2,3,4,4] = QuantizeLinear(%x, %s, %z) @ \"qa\"\n"
-                     "  %a: f32[2,3,4,4] = DequantizeLinear(%q, %s, %z) @ \"a\"\n"
-                     "  %o: u8[2,3,4,4] = QuantizeLinear(%x, %u, %n) @ \"qb\"\n"
-                     "  %b: f32[2,3,4,4] = DequantizeLinear(%o, %u, %n) @ \"b\"\n");
-    zc_buf_puts(out, example);
+    for (const char *at; (at = strstr(text, "f32")) != NULL; text = at + 3) {
+        zc_buf_append(out, text, (size_t)(at - text));
+        zc_buf_puts(out, type);
+    }
+    zc_buf_puts(out, text);
+}
+
+static void put_graph(const char *example, const char *type, zc_buf *out)
+{
+    zc_buf_puts(out, head[0]);
+    put_typed(head[1], type, out);
+    put_typed(example, type, out);
     zc_buf_puts(out, "  output %y as \"y\"\n}\n");
 }
 
-static size_t run(const char *example, bool plain, uint8_t y[2 * ELEMENTS])
+static size_t run(const char *example, const char *type, bool plain, uint8_t y[2 * ELEMENTS])
 {
     zc_diag *diag = zc_diag_create();
     zc_buf text = {0};
@@ -72,7 +111,7 @@ static size_t run(const char *example, bool plain, uint8_t y[2 * ELEMENTS])
     zc_io_info io;
     void *bytes;
     size_t len;
-    put_graph(example, &text);
+    put_graph(example, type, &text);
     expect_ok(diag, zc_graph_parse(text.data, text.len, &g, diag));
     if (!plain) expect_ok(diag, zc_run_passes(g, NULL, diag));
     expect_ok(diag, zc_compile_graph(g, NULL, &bytes, &len, diag));
@@ -104,15 +143,33 @@ static void test_same_bits(void **state)
     (void)state;
     for (size_t i = 0; i < ZC_COUNTOF(examples); i++) {
         uint8_t fused[2 * ELEMENTS], plain[2 * ELEMENTS];
-        const size_t n = run(examples[i], false, fused);
-        assert_int_equal(run(examples[i], true, plain), n);
+        const size_t n = run(examples[i], "f32", false, fused);
+        assert_int_equal(run(examples[i], "f32", true, plain), n);
         if (memcmp(fused, plain, n) != 0)
             fail_msg("other bytes than without passes:\n%s", examples[i]);
     }
 }
 
+static void expect_near(const char *example)
+{
+    uint8_t fused[2 * ELEMENTS], plain[2 * ELEMENTS];
+    const size_t n = run(example, "f16", false, fused);
+    assert_int_equal(run(example, "f16", true, plain), n);
+    for (size_t i = 0; i < n; i++)
+        if (abs(fused[i] - plain[i]) > 1)
+            fail_msg("byte %d (got %d, need %d) of:\n%s", (int)i, fused[i], plain[i], example);
+}
+
+static void test_half(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ZC_COUNTOF(examples); i++) expect_near(examples[i]);
+    for (size_t i = 0; i < ZC_COUNTOF(products); i++) expect_near(products[i]);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits),
+                                       cmocka_unit_test(test_half)};
     return cmocka_run_group_tests_name("between", tests, NULL, NULL);
 }

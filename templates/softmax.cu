@@ -1,6 +1,6 @@
 // Softmax, LogSoftmax, Hardmax and LpNormalization along one axis. The result may overwrite the input.
 //
-// spec.h: Z_T (type), Z_ACC (type of sums), Z_KIND (ZC_AXIS_...), Z_TEAM: 0 for any axis (zc/groups.cuh), else for rows of
+// spec.h: Z_T (type), Z_Y (of the result, which may be codes of 8 bits), Z_ACC (type of sums), Z_KIND (ZC_AXIS_...), Z_TEAM: 0 for any axis (zc/groups.cuh), else for rows of
 // neighbours (zc/rows.cuh).
 // Entries: 0, and for rows of an uncertain length 1, which takes one element at once.
 #include "zc/groups.cuh"
@@ -67,11 +67,11 @@ struct results {
     const zc_softmax_params &p;
     state s;
     template <int V> ZC_MEMBER void operator()(const zc_vec<Z_T, V> &run, i64 off, i64 r) {
-        zc_vec<Z_T, V> y;
+        zc_vec<Z_Y, V> y;
 #pragma unroll
         for (int k = 0; k < V; k++)
-            y.v[k] = zc_put<Z_T>(zc_fused(p.fused, s.result((acc)zc_pre(p.pre, run.v[k], off + k), r + k), off + k));
-        *(zc_vec<Z_T, V> *)((Z_T *)p.out + off) = y;
+            y.v[k] = zc_put<Z_Y>(zc_fused(p.fused, s.result((acc)zc_pre(p.pre, run.v[k], off + k), r + k), off + k));
+        *(zc_vec<Z_Y, V> *)((Z_Y *)p.out + off) = y;
     }
 };
 
@@ -88,10 +88,10 @@ ZC_KERNEL(0)(const __grid_constant__ zc_softmax_params p) {
 #include "zc/rows.cuh"
 
 template <int V> ZC_DEV void put(const zc_softmax_params &p, i64 i, const acc *v) {
-    zc_vec<Z_T, V> r;
+    zc_vec<Z_Y, V> r;
 #pragma unroll
-    for (int k = 0; k < V; k++) r.v[k] = zc_put<Z_T>(zc_fused(p.fused, v[k], i + k));
-    *(zc_vec<Z_T, V> *)((Z_T *)p.out + i) = r;
+    for (int k = 0; k < V; k++) r.v[k] = zc_put<Z_Y>(zc_fused(p.fused, v[k], i + k));
+    *(zc_vec<Z_Y, V> *)((Z_Y *)p.out + i) = r;
 }
 template <int V> ZC_DEV void get(const zc_softmax_params &p, i64 i, acc *v) {
     const zc_vec<Z_T, V> x = *(const zc_vec<Z_T, V> *)((const Z_T *)p.in + i);

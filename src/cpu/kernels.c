@@ -221,7 +221,7 @@ zc_tensor zc_plain_result(const zc_kctx *k)
     const zc_dtype to = zc_scaled_to(k->op, k->attrs);
     if (to != ZC_NONE)
         t.dtype = to;
-    else if (k->info->flags & ZC_OPF_QUANTISES)
+    else if (k->info->flags & ZC_OPF_QUANTISES && zc_dtype_bits(t.dtype) == 8)
         t.dtype = k->in[0].dtype;
     return t;
 }

@@ -101,9 +101,8 @@ zc_status zc_gen_epilogue(zc_gen *g)
                     .prefix = "FUSED",
                     .function = "zc_fused_point",
                     .x0 = zc_gen_out(g, 0),
-                    .type = g->info->flags & (ZC_OPF_QUANTISES | ZC_OPF_BYTES)
-                                ? zc_gen_plain_result(g)
-                                : zc_gen_out_type(g, 0),
+                    .type = zc_dtype_bits(zc_gen_out_type(g, 0)) == 8 ? zc_gen_plain_result(g)
+                                                                      : zc_gen_out_type(g, 0),
                     .first = first,
                     .n = (int)g->step->nin - first,
                     .at_end = true};

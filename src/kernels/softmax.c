@@ -51,6 +51,7 @@ zc_status zc_gen_softmax(zc_gen *g)
         return zc_gen_decline(g, "element type %s", zc_dtype_name(x->dtype));
     if (x->rank < 0) return zc_gen_decline(g, "rank known only when run");
     zc_gen_type(g, "T", x->dtype);
+    zc_gen_type(g, "Y", zc_gen_out_type(g, 0));
     zc_dclass c = zc_dtype_class(x->dtype);
     zc_gen_define(g, "ACC", "%s",
                   c == ZC_CLASS_FLOAT ? (x->dtype == ZC_F64 ? "f64" : "f32")

@@ -123,7 +123,7 @@ enum {
     ZC_OPF_EPILOGUE = 1 << 11,     /* has attribute `epilogue`: see zc_op_epilogue */
     ZC_OPF_PROLOGUE = 1 << 12,     /* has attribute `prologue`, too: see zc_op_prologue */
     ZC_OPF_WIDENS = 1 << 13,       /* the epilogue may make f32 of input 0's type: then x0 is f32 */
-    ZC_OPF_SUMS = 1 << 14, /* the plain result is i32, of which the epilogue may make floats */
+    ZC_OPF_SUMS = 1 << 14,      /* the plain result is i32, of which the epilogue may make floats */
     ZC_OPF_QUANTISES = 1 << 15, /* the epilogue may make f8e4m3fn, i8 or u8 of the plain result */
     ZC_OPF_BYTES = 1 << 17,     /* the plain result has 8-bit integers, of which the epilogue may
                                    make others */

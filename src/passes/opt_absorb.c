@@ -21,6 +21,11 @@ typedef struct absorption {
     zc_diag *diag;
 } absorption;
 
+static bool on_gpu(const absorption *a)
+{
+    return a->target && a->target->cuda;
+}
+
 static bool is_float(const zc_graph *g, zc_vid v)
 {
     zc_dtype d = zc_val(g, v)->type.dtype;
@@ -180,7 +185,7 @@ static bool one_result(const zc_node *n)
 static bool takes_elements(const absorption *a, const zc_op_info *info, zc_vid v)
 {
     return is_float(a->g, v) || info->flags & ZC_OPF_SUMS ||
-           (info->flags & ZC_OPF_BYTES && a->target && a->target->cuda);
+           (info->flags & ZC_OPF_BYTES && on_gpu(a));
 }
 
 /* May node n take work on its result v, for the node p? */
@@ -193,16 +198,18 @@ static bool takes_epilogue(const absorption *a, zc_nid n, zc_nid p, zc_vid v)
            one_result(anchor) && takes_elements(a, info, v);
 }
 
-/* Has v the result's type, or one of which node n, which makes v, may make it? */
+/* Has v the result's type, or one of which node n, which makes v, may make it? What the CPU computes
+ * in place is quantised afterwards. */
 static bool same_or_wider(const absorption *a, zc_nid n, zc_vid v, const zc_type *to)
 {
     zc_type from = zc_val(a->g, v)->type;
     const unsigned flags = zc_op_get(zc_node_at(a->g, n)->op)->flags;
+    const bool quantises = flags & ZC_OPF_QUANTISES && (on_gpu(a) || !(flags & ZC_OPF_INPLACE));
     bool half = from.dtype == ZC_F16 || from.dtype == ZC_BF16;
     bool widens = (half && flags & ZC_OPF_WIDENS) || (from.dtype == ZC_I32 && flags & ZC_OPF_SUMS);
     if (to->dtype == ZC_F32 && widens) from.dtype = ZC_F32;
-    if (to->dtype == ZC_F8E4M3FN && flags & ZC_OPF_QUANTISES) from.dtype = ZC_F8E4M3FN;
-    if ((to->dtype == ZC_U8 || to->dtype == ZC_I8) && flags & (ZC_OPF_BYTES | ZC_OPF_QUANTISES))
+    if (to->dtype == ZC_F8E4M3FN && quantises) from.dtype = ZC_F8E4M3FN;
+    if ((to->dtype == ZC_U8 || to->dtype == ZC_I8) && (quantises || flags & ZC_OPF_BYTES))
         from.dtype = to->dtype;
     return zc_same_type(&from, to);
 }

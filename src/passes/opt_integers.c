@@ -3,8 +3,8 @@
  * QLinearConv and QLinearMatMul by the same real numbers; rounding of floats on the way is what is
  * left out, so that a result may be another where the exact one lies between two integers.
  *
- * On the CPU, and of convolutions on Hopper; before constants are folded: weights would become
- * floats. */
+ * On the CPU, and of convolutions and products of what is computed on Hopper; before constants are
+ * folded: weights would become floats. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 
 typedef struct integers {
     zc_use_counts uses;
-    bool products; /* of matrices, too */
+    bool products; /* of constant matrices, too */
     size_t *changes;
 } integers;
 
@@ -151,6 +151,22 @@ static bool product(zc_graph *g, zc_nid n, zc_nid m, const integers *p)
     return true;
 }
 
+/* Sums of so many products of bytes fit 32 bits. */
+static bool is_shallow(const zc_type *b, bool turned)
+{
+    enum { MOST = INT32_MAX / (255 * 255) };
+    const zc_dim depth = b->dims[b->rank - (turned ? 1 : 2)];
+    return zc_dim_is_const(depth) && depth.k <= MOST;
+}
+
+/* Of what is computed, as in attention; products by constants opt_scaled takes, too. */
+static bool of_activations(const zc_graph *g, const zc_node *product)
+{
+    zc_quantised b;
+    return zc_dequantised(g, product->in[1], &b) && !zc_known(g, b.x) &&
+           zc_val(g, b.x)->type.rank >= 2 && is_shallow(&zc_val(g, b.x)->type, false);
+}
+
 static bool visit(zc_graph *g, zc_nid n, void *user)
 {
     const integers *p = user;
@@ -159,18 +175,13 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
     const zc_nid made = zc_producer(g, q->in[0]);
     if (!made) return true;
     if (zc_node_at(g, made)->op == ZC_OP_Conv) return convolution(g, n, made, p);
-    return zc_node_at(g, made)->op == ZC_OP_MatMul && p->products ? product(g, n, made, p) : true;
+    const bool is_product = zc_node_at(g, made)->op == ZC_OP_MatMul;
+    return is_product && (p->products || of_activations(g, zc_node_at(g, made)))
+               ? product(g, n, made, p)
+               : true;
 }
 
 /* ---- products whose results stay floats ---- */
-
-/* Sums of so many products of bytes fit 32 bits. */
-static bool is_shallow(const zc_type *b, bool turned)
-{
-    enum { MOST = INT32_MAX / (255 * 255) };
-    const zc_dim depth = b->dims[b->rank - (turned ? 1 : 2)];
-    return zc_dim_is_const(depth) && depth.k <= MOST;
-}
 
 static bool is_linear(const zc_graph *g, const zc_node *n, zc_linear *l)
 {

@@ -39,7 +39,7 @@ ZC_STATIC_SHAPE(zc_fused_shape, Z_FUSED_RANK, Z_FUSED_DIMS, Z_FUSED_STRIDES)
 #else
 ZC_PARAM_SHAPE(zc_fused_shape, zc_fused_params)
 #endif
-ZC_WORK(zc_fused, FUSED, T)
+ZC_WORK(zc_fused, FUSED, auto)
 #endif
 #undef ZC_FETCH
 

@@ -198,8 +198,8 @@ static bool takes_epilogue(const absorption *a, zc_nid n, zc_nid p, zc_vid v)
            one_result(anchor) && takes_elements(a, info, v);
 }
 
-/* Has v the result's type, or one of which node n, which makes v, may make it? What the CPU computes
- * in place is quantised afterwards. */
+/* Has v the result's type, or one of which node n, which makes v, may make it? What the CPU
+ * computes in place is quantised afterwards. */
 static bool same_or_wider(const absorption *a, zc_nid n, zc_vid v, const zc_type *to)
 {
     zc_type from = zc_val(a->g, v)->type;

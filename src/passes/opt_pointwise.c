@@ -1,6 +1,6 @@
-/* Pointwise grouping: chains and diamonds of pointwise operations of one shape become one Pointwise
- * node, whose expression is the composition of theirs. What is saved is the bytes of every
- * intermediate. */
+/* Pointwise grouping: chains and diamonds of pointwise operations of one shape, and numbers that
+ * they alone read, become one Pointwise node, whose expression is the composition of theirs. What
+ * is saved is the bytes of every intermediate. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +11,7 @@ typedef struct fusion {
     zc_graph *g;
     zc_index x;
     uint32_t *inner; /* by value: uses by the current group's nodes; 0 outside of try_grow */
+    bool on_gpu;
     size_t changes;
     zc_diag *diag;
 } fusion;
@@ -37,7 +38,14 @@ static void count_inner(fusion *f, zc_nid n, int by)
     for (int j = 0; j < node->nin; j++) f->inner[node->in[j]] += (uint32_t)by;
 }
 
-/* May p join? It computes the root's shape, and nobody outside wants its result. */
+/* Is it a product of two numbers that are computed, as what the sums of dynamically quantised
+ * factors count? On a GPU a multiplication more an element is cheaper than a launch. */
+static bool is_number(const fusion *f, const zc_node *n)
+{
+    return f->on_gpu && n->op == ZC_OP_Mul && zc_val(f->g, n->out[0])->type.rank == 0;
+}
+
+/* May p join? It computes the root's shape, or one number, and nobody outside wants its result. */
 static bool can_join(const fusion *f, const zc_pw_group *gr, zc_nid p)
 {
     const zc_node *node = zc_node_at(f->g, p);
@@ -46,7 +54,8 @@ static bool can_join(const fusion *f, const zc_pw_group *gr, zc_nid p)
     if (zc_index_place(&f->x, p)->block != zc_index_place(&f->x, gr->nodes[0])->block) return false;
     zc_vid v = node->out[0];
     return f->inner[v] == f->x.uses.data[v] &&
-           zc_same_shape(&zc_val(f->g, v)->type, &zc_val(f->g, root->out[0])->type);
+           (is_number(f, node) ||
+            zc_same_shape(&zc_val(f->g, v)->type, &zc_val(f->g, root->out[0])->type));
 }
 
 static bool try_join(fusion *f, zc_pw_group *gr, zc_nid p)
@@ -159,7 +168,7 @@ zc_status zc_pass_opt_pointwise(zc_pass *p)
 {
     ZC_TRY(zc_each_node(p->g, &p->g->top, read_unexpanded, &p->changes, p->diag));
     ZC_TRY(zc_pass_opt_dce(p)); /* what earlier passes left is no use of a value */
-    fusion f = {.g = p->g, .diag = p->diag};
+    fusion f = {.g = p->g, .on_gpu = !zc_pass_on_cpu(p), .diag = p->diag};
     f.inner = zc_calloc(p->g->values.len, sizeof *f.inner);
     zc_status status = f.inner && zc_index_init(&f.x, p->g) ? fuse_block(&f, &p->g->top)
                                                             : zc_fail_nomem(p->diag, "fusion", 0);

@@ -1,7 +1,8 @@
 // Softmax, LogSoftmax, Hardmax and LpNormalization along one axis. The result may overwrite the input.
 //
-// spec.h: Z_T (type), Z_Y (of the result, which may be codes of 8 bits), Z_ACC (type of sums), Z_KIND (ZC_AXIS_...), Z_TEAM: 0 for any axis (zc/groups.cuh), else for rows of
-// neighbours (zc/rows.cuh).
+// spec.h: Z_X (type of what is read), Z_T (the same, or what the prologue makes of bytes), Z_Y (of the result, which may be
+// codes of 8 bits), Z_ACC (of sums), Z_KIND (ZC_AXIS_...), Z_TEAM: 0 for any axis (zc/groups.cuh), else for rows of neighbours
+// (zc/rows.cuh).
 // Entries: 0, and for rows of an uncertain length 1, which takes one element at once.
 #include "zc/groups.cuh"
 #include "zc/states.cuh"
@@ -94,7 +95,7 @@ template <int V> ZC_DEV void put(const zc_softmax_params &p, i64 i, const acc *v
     *(zc_vec<Z_Y, V> *)((Z_Y *)p.out + i) = r;
 }
 template <int V> ZC_DEV void get(const zc_softmax_params &p, i64 i, acc *v) {
-    const zc_vec<Z_T, V> x = *(const zc_vec<Z_T, V> *)((const Z_T *)p.in + i);
+    const zc_vec<Z_X, V> x = *(const zc_vec<Z_X, V> *)((const Z_X *)p.in + i);
 #pragma unroll
     for (int k = 0; k < V; k++) v[k] = zc_pre(p.pre, x.v[k], i + k);
 }

@@ -5,6 +5,7 @@
 #include "cpu/conv_dnnl.h"
 #include "cpu/dnnl.h"
 #include "cpu/kernel.h"
+#include "op/expr.h"
 #include "op/scaled.h"
 
 static const zc_kernel_fn reference[ZC_OP_COUNT] = {
@@ -197,16 +198,31 @@ static zc_status run_fused(zc_kctx *k, const char *text, const zc_tensor *x0, in
     return pick(&inner, reference_only)(&inner);
 }
 
+/* The type of what the prologue makes of input 0, which is another one where that has bytes. */
+static zc_status prologue_type(zc_kctx *k, const char *text, zc_dtype *made)
+{
+    const int end = zc_op_epilogue_first(k->info, k->attrs);
+    zc_dtype types[1 + ZC_PROLOGUE_INPUTS] = {k->in[0].dtype};
+    int n = 1;
+    if (k->in[0].dtype != ZC_U8 && k->in[0].dtype != ZC_I8) return ZC_OK;
+    for (int i = k->info->max_in; i < end && i < k->nin; i++) types[n++] = k->in[i].dtype;
+    zc_expr *e = zc_scratch_get(k->scratch, sizeof *e);
+    if (!e) return zc_fail_nomem(k->diag, "prologue", sizeof *e);
+    ZC_TRY(zc_expr_parse(text, types, n, NULL, 0, e, k->subject, k->diag));
+    *made = zc_expr_dtype(e, 0);
+    return ZC_OK;
+}
+
 /* k's own inputs, the first as the prologue makes it. */
 static zc_status run_prologue(zc_kctx *k, const char *text, zc_kctx *own, bool reference_only)
 {
     size_t bytes;
     zc_tensor *in = zc_scratch_get(k->scratch, (size_t)own->nin * sizeof *in);
-    if (!in || !zc_tensor_bytes(&k->in[0], &bytes))
-        return zc_fail_nomem(k->diag, "prologue", (size_t)own->nin * sizeof *in);
+    if (!in) return zc_fail_nomem(k->diag, "prologue", (size_t)own->nin * sizeof *in);
     memcpy(in, k->in, (size_t)own->nin * sizeof *in);
-    in[0].data = zc_scratch_get(k->scratch, bytes);
-    if (!in[0].data) return zc_fail_nomem(k->diag, "prologue", bytes);
+    ZC_TRY(prologue_type(k, text, &in[0].dtype));
+    in[0].data = zc_tensor_bytes(&in[0], &bytes) ? zc_scratch_get(k->scratch, bytes) : NULL;
+    if (!in[0].data) return zc_fail_nomem(k->diag, "prologue", 0);
     own->in = in;
     own->const_in &= ~UINT64_C(1);
     return run_fused(k, text, &k->in[0], k->info->max_in, zc_op_epilogue_first(k->info, k->attrs),
@@ -269,14 +285,14 @@ zc_status zc_kernel_run(zc_kctx *k, bool reference_only)
     own.step = epilogue && !reference_only ? k : NULL;
     own.finished = false;
     zc_tensor plain;
+    if (prologue) ZC_TRY(run_prologue(k, prologue, &own, reference_only));
     if (epilogue) {
-        plain = zc_plain_result(k);
+        plain = zc_plain_result(&own);
         ZC_TRY(make_room(k, &plain));
         own.out = &plain;
         own.nout = 1;
     }
     if (also) ZC_TRY(make_first(k, &own));
-    if (prologue) ZC_TRY(run_prologue(k, prologue, &own, reference_only));
     ZC_TRY(needs_carriers(&own) ? run_carried(&own, reference[k->op])
                                 : pick(&own, reference_only)(&own));
     if (also) return run_also(k, also, &own, reference_only);

@@ -175,7 +175,7 @@ static zc_status check_work(zc_gen *g, zc_takes takes, bool at_end, const zc_pva
     for (int i = 0; i < n; i++) types[i] = zc_gen_in_type(g, first + i);
     if (n > 0) zc_gen_shapes(g, first, n, in);
     const zc_work work = {.at_end = at_end,
-                          .bytes = at_end && g->info->flags & ZC_OPF_BYTES,
+                          .bytes = g->info->flags & (at_end ? ZC_OPF_BYTES : ZC_OPF_DEQUANTISES),
                           .dtype = at_end ? zc_gen_plain_result(g) : x0->dtype,
                           .to = zc_gen_shape(x0),
                           .n = n,

@@ -31,13 +31,27 @@ zc_dtype zc_gen_out_type(const zc_gen *g, int i)
     return v ? v->dtype : ZC_NONE;
 }
 
+zc_dtype zc_gen_read_type(const zc_gen *g)
+{
+    int n;
+    const zc_dtype stored = zc_gen_in_type(g, 0);
+    const char *text = zc_op_prologue(g->info, g->attrs, &n);
+    zc_dtype types[1 + ZC_PROLOGUE_INPUTS] = {stored};
+    if (!text || (stored != ZC_U8 && stored != ZC_I8)) return stored;
+    for (int i = 0; i < n; i++) types[1 + i] = zc_gen_in_type(g, g->info->max_in + i);
+    zc_expr *e = zc_arena_alloc(g->arena, 1, sizeof *e);
+    const bool is =
+        e && zc_expr_parse(text, types, 1 + n, NULL, 0, e, g->step->name, NULL) == ZC_OK;
+    return is ? zc_expr_dtype(e, 0) : stored;
+}
+
 zc_dtype zc_gen_plain_result(const zc_gen *g)
 {
     const zc_dtype to = zc_scaled_to(g->step->op, g->attrs);
     if (to != ZC_NONE) return to;
     if (g->step->op == ZC_OP_QLinearConv) return zc_gen_in_type(g, ZC_IN_QLinearConv_y_zero);
     const unsigned others = ZC_OPF_WIDENS | ZC_OPF_QUANTISES;
-    return g->info->flags & others ? zc_gen_in_type(g, 0) : zc_gen_out_type(g, 0);
+    return g->info->flags & others ? zc_gen_read_type(g) : zc_gen_out_type(g, 0);
 }
 
 int64_t zc_gen_const_dim(const zc_pvalue *v, int d)

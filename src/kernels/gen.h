@@ -73,6 +73,8 @@ zc_dtype zc_gen_in_type(const zc_gen *g, int i);
 zc_dtype zc_gen_out_type(const zc_gen *g, int i);
 /* The type that the operation's first result has unless its epilogue widens it. */
 zc_dtype zc_gen_plain_result(const zc_gen *g);
+/* Of input 0 as the operation has it: of bytes (ZC_OPF_DEQUANTISES) what the prologue makes. */
+zc_dtype zc_gen_read_type(const zc_gen *g);
 /* Dimension d of a value of known rank, as a constant; -1 when symbolic. */
 int64_t zc_gen_const_dim(const zc_pvalue *v, int d);
 

@@ -32,7 +32,7 @@ const char *const zc_config_softmax[] = {ZC_GROUPS_CONFIG, "team", NULL};
 static void choose(zc_gen *g, const zc_pvalue *x, int axis)
 {
     bool mask[ZC_MAX_RANK] = {false}, neighbours = g->step->op != ZC_OP_Hardmax;
-    unsigned bytes = zc_dtype_bits(x->dtype) / 8;
+    unsigned bytes = zc_dtype_bits(zc_gen_read_type(g)) / 8;
     for (int d = axis + 1; d < x->rank; d++) neighbours = neighbours && zc_dim_is(x->dims[d], 1);
     mask[axis] = true;
     g->smem = ZC_GROUP_BLOCK * STATE;
@@ -50,11 +50,13 @@ zc_status zc_gen_softmax(zc_gen *g)
     if (!zc_kernel_type(x->dtype))
         return zc_gen_decline(g, "element type %s", zc_dtype_name(x->dtype));
     if (x->rank < 0) return zc_gen_decline(g, "rank known only when run");
-    zc_gen_type(g, "T", x->dtype);
+    const zc_dtype t = zc_gen_read_type(g);
+    zc_gen_type(g, "X", x->dtype);
+    zc_gen_type(g, "T", t);
     zc_gen_type(g, "Y", zc_gen_out_type(g, 0));
-    zc_dclass c = zc_dtype_class(x->dtype);
+    zc_dclass c = zc_dtype_class(t);
     zc_gen_define(g, "ACC", "%s",
-                  c == ZC_CLASS_FLOAT ? (x->dtype == ZC_F64 ? "f64" : "f32")
+                  c == ZC_CLASS_FLOAT ? (t == ZC_F64 ? "f64" : "f32")
                   : c == ZC_CLASS_INT ? "i64"
                                       : "u64");
     zc_gen_define(g, "KIND", "%s", kind_of(g, &axis));
@@ -65,6 +67,8 @@ zc_status zc_gen_softmax(zc_gen *g)
     ZC_TRY(zc_gen_prologue(g));
     ZC_TRY(zc_gen_epilogue(g));
     choose(g, x, zc_launch_axis(axis, x->rank));
+    if (t != x->dtype && (!g->config[TEAM] || !g->config[0]))
+        return zc_gen_decline(g, "bytes in rows of an uncertain length, or along another axis");
     return ZC_OK;
 }
 

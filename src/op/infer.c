@@ -68,14 +68,19 @@ static zc_status fused_type(zc_infer *f, const fused_work *w, zc_dtype x0, zc_dt
     return status;
 }
 
+static bool is_byte(zc_dtype t)
+{
+    return t == ZC_U8 || t == ZC_I8;
+}
+
 static zc_status check_fused_type(zc_infer *f, const fused_work *w, zc_dtype *made)
 {
     zc_dtype x0 = w->x0->dtype;
     ZC_TRY(fused_type(f, w, x0, made));
+    if (w->flags & ZC_OPF_DEQUANTISES && is_byte(x0) && zc_dtype_is_float(*made)) return ZC_OK;
     if (w->flags & ZC_OPF_SUMS && zc_dtype_is_float(*made)) return ZC_OK;
     if (w->flags & ZC_OPF_QUANTISES && *made == ZC_F8E4M3FN) return ZC_OK;
-    if (w->flags & (ZC_OPF_QUANTISES | ZC_OPF_BYTES) && (*made == ZC_U8 || *made == ZC_I8))
-        return ZC_OK;
+    if (w->flags & (ZC_OPF_QUANTISES | ZC_OPF_BYTES) && is_byte(*made)) return ZC_OK;
     if (w->flags & ZC_OPF_WIDENS && zc_dtype_is_float(x0) && *made == ZC_F32) {
         x0 = ZC_F32;
         ZC_TRY(fused_type(f, w, x0, made));
@@ -100,18 +105,39 @@ static zc_status check_fused(zc_infer *f, const fused_work *w, zc_dtype *made)
     return check_fused_type(f, w, made);
 }
 
-static zc_status check_prologue(zc_infer *f)
+/* w->text is NULL where there is none. */
+static zc_status prologue_of(zc_infer *f, fused_work *w)
 {
     int extras, end = zc_op_epilogue_first(f->info, f->attrs);
-    const char *text = zc_op_prologue(f->info, f->attrs, &extras);
-    if (!text) return ZC_OK;
-    if (f->nin < end && extras)
+    *w = (fused_work){.name = "prologue",
+                      .text = zc_op_prologue(f->info, f->attrs, &extras),
+                      .what = "operand",
+                      .x0 = zc_in(f, 0),
+                      .first = f->info->max_in,
+                      .end = f->nin < end ? f->nin : end,
+                      .flags = f->info->flags & ZC_OPF_DEQUANTISES};
+    if (w->text && f->nin < end && extras)
         return zc_infer_fail(f, "the prologue has a wrong number of inputs (got %d, need %d)",
                              f->nin - f->info->max_in, extras);
-    const fused_work w = {
-        "prologue", text, "operand", zc_in(f, 0), f->info->max_in, f->nin < end ? f->nin : end, 0};
+    return ZC_OK;
+}
+
+static zc_status check_prologue(zc_infer *f)
+{
+    fused_work w;
     zc_dtype made;
-    return check_fused(f, &w, &made);
+    ZC_TRY(prologue_of(f, &w));
+    return w.text ? check_fused(f, &w, &made) : ZC_OK;
+}
+
+/* Input 0 as the operation has it: floats, where the prologue makes them of bytes. */
+static zc_status read_first(zc_infer *f, zc_operand *first)
+{
+    fused_work w;
+    *first = f->in[0];
+    if (!is_byte(first->type.dtype)) return ZC_OK;
+    ZC_TRY(prologue_of(f, &w));
+    return w.text ? fused_type(f, &w, first->type.dtype, &first->type.dtype) : ZC_OK;
 }
 
 static zc_status check_epilogue(zc_infer *f)
@@ -155,6 +181,11 @@ zc_status zc_infer_run(zc_infer *f)
     }
     zc_infer own = *f;
     own.nin = zc_op_own_inputs(f->info, f->nin);
+    zc_operand first;
+    if (f->info->flags & ZC_OPF_DEQUANTISES) {
+        ZC_TRY(read_first(f, &first));
+        own.in = &first;
+    }
     ZC_TRY(rows[f->op].dtype(&own));
     if (any_rank_unknown(f) && !(f->info->flags & ZC_OPF_RANKLESS)) return ZC_OK;
     ZC_TRY(rows[f->op].shape(&own));

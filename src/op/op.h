@@ -128,6 +128,8 @@ enum {
     ZC_OPF_BYTES = 1 << 17,     /* the plain result has 8-bit integers, of which the epilogue may
                                    make others */
     ZC_OPF_ALSO = 1 << 18, /* has attribute `also`, and prologue and epilogue: see zc_op_also */
+    ZC_OPF_DEQUANTISES =
+        1 << 19, /* of one input, of which the prologue may make floats of i8 or u8 */
     ZC_OPF_ASSOCIATIVE = 1 << 16 /* of two operands of one kind; of more, the order of doing it
                                   makes no difference but rounding */
 };
@@ -166,7 +168,7 @@ enum { ZC_MOMENTS_COLUMNS = 64 }; /* of a row, that have moments of their own */
 enum { ZC_EPILOGUE_INPUTS = 8, ZC_PROLOGUE_INPUTS = 8 }; /* at most, beside x0 */
 /* The pointwise work that is done on input 0 when it is read: an expression over x0, the plain
  * operand, and x1, x2 ..., the *extras inputs from max_in on, which broadcast to it. It keeps shape
- * and element type. NULL: none. */
+ * and, but for ZC_OPF_DEQUANTISES, element type. NULL: none. */
 const char *zc_op_prologue(const zc_op_info *info, const void *attrs, int *extras);
 /* The pointwise work that is done on output 0 before it is written, the only output then: an
  * expression over x0, the plain result, and x1, x2 ..., the inputs from zc_op_epilogue_first on,

@@ -62,7 +62,8 @@ static bool kernels_take(const absorption *a, const work *w)
     }
     const zc_work asked = {.at_end = w->at_end,
                            .widens = w->gr.widens,
-                           .bytes = w->at_end && zc_op_get(anchor->op)->flags & ZC_OPF_BYTES,
+                           .bytes = zc_op_get(anchor->op)->flags &
+                                    (w->at_end ? ZC_OPF_BYTES : ZC_OPF_DEQUANTISES),
                            .dtype = types[0],
                            .to = shapes[0],
                            .n = w->gr.ninputs - 1,
@@ -383,20 +384,35 @@ static zc_nid prologue_of(const absorption *a, zc_nid n)
     return takes ? p : 0;
 }
 
-/* The first input of p that has its result's type; 0: none has. */
-static zc_vid alike(const zc_graph *g, zc_nid p)
+/* Do node n's kernels read bytes, too? On a GPU those of rows whose length is certain. */
+static bool reads_bytes(const absorption *a, const zc_node *n)
 {
-    const zc_node *node = zc_node_at(g, p);
-    for (int i = 0; i < node->nin; i++)
-        if (zc_same_type(&zc_val(g, node->in[i])->type, &zc_val(g, node->out[0])->type))
+    const zc_type *x = &zc_val(a->g, n->in[0])->type;
+    if (!on_gpu(a) || n->op != ZC_OP_Softmax || x->rank < 1) return false;
+    const int64_t axis = ((const zc_attrs_Softmax *)n->attrs)->axis;
+    return (axis == -1 || axis == x->rank - 1) && zc_dim_is_const(x->dims[x->rank - 1]);
+}
+
+/* The first input of p that has its result's type, or where node n reads them bytes of its shape;
+ * 0: none has. */
+static zc_vid alike(const absorption *a, zc_nid p, zc_nid n)
+{
+    const zc_node *node = zc_node_at(a->g, p);
+    const zc_type *made = &zc_val(a->g, node->out[0])->type;
+    const bool bytes = reads_bytes(a, zc_node_at(a->g, n));
+    for (int i = 0; i < node->nin; i++) {
+        const zc_type *x = &zc_val(a->g, node->in[i])->type;
+        const bool is_byte = x->dtype == ZC_U8 || x->dtype == ZC_I8;
+        if (zc_same_type(x, made) || (bytes && is_byte && zc_same_shape(x, made)))
             return node->in[i];
+    }
     return 0;
 }
 
 static zc_status prologue_at(absorption *a, zc_nid n)
 {
     zc_nid p = prologue_of(a, n);
-    zc_vid x0 = p ? alike(a->g, p) : 0;
+    zc_vid x0 = p ? alike(a, p, n) : 0;
     work w = {.gr = {.nodes = {p}, .count = 1}, .anchor = n};
     if (!x0 || !collect(a, &w, x0)) return ZC_OK;
     const zc_node *anchor = zc_node_at(a->g, n);

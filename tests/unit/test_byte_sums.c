@@ -69,6 +69,10 @@ static void test_every_pair(void **state)
     } cases[] = {
         {"u8(round(max((f32(x0) - 115) * 0.018949 + (f32(x1) - 3) * 0.030312, 0) / 0.028423))",
          u8u8, 2, 0, residual},
+        /* of f16, as if nothing was rounded to it */
+        {"u8(round(f32(max(f16((f32(x0) - 115) * f32(0.018949)) + f16((f32(x1) - 3) * 0.030312), "
+         "0)) / f32(0.028423)))",
+         u8u8, 2, 0, residual},
         {"i8(round(((f32(x1) + 7) * 0.11 - (f32(x0) - 20) * 0.07) / 0.13) + -9)", i8u8, 2, -128,
          difference},
         {"u8(round(min(max(f32(x0) * 0.0517 + f32(x1) * 0.0313, 0), 6) / 0.0235291))", i8i8, 2, 0,

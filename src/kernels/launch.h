@@ -78,6 +78,7 @@ zc_status zc_launch_clusters(zc_launch *l, int *count);
 typedef struct zc_tensor_box {
     const void *data; /* aligned to 16 */
     zc_dtype dtype;
+    bool tf32;          /* f32 is rounded to tf32 on its way, ties to even */
     int rank;           /* 2 to 5 */
     int64_t dims[5];    /* innermost first */
     int64_t strides[5]; /* bytes from one to the next, multiples of 16; of axis 0 ignored */

@@ -174,13 +174,13 @@ bool zc_tensor_box_ok(const zc_tensor_box *b)
 }
 
 /* The driver's numbers of element types and of swizzled lines. */
-static int element_type_of(zc_dtype dtype)
+static int element_type_of(const zc_tensor_box *b)
 {
-    enum { UINT8 = 0, UINT16 = 1, FLOAT16 = 6, FLOAT32 = 7, BFLOAT16 = 9 };
-    if (dtype == ZC_F16) return FLOAT16;
-    if (dtype == ZC_BF16) return BFLOAT16;
-    if (dtype == ZC_F32) return FLOAT32;
-    return zc_dtype_bits(dtype) == 16 ? UINT16 : UINT8;
+    enum { UINT8 = 0, UINT16 = 1, FLOAT16 = 6, FLOAT32 = 7, BFLOAT16 = 9, TFLOAT32 = 11 };
+    if (b->dtype == ZC_F16) return FLOAT16;
+    if (b->dtype == ZC_BF16) return BFLOAT16;
+    if (b->dtype == ZC_F32) return b->tf32 ? TFLOAT32 : FLOAT32;
+    return zc_dtype_bits(b->dtype) == 16 ? UINT16 : UINT8;
 }
 
 zc_status zc_launch_tensor_map(zc_launch *l, const zc_tensor_box *b, zc_tensor_map *out)
@@ -197,7 +197,7 @@ zc_status zc_launch_tensor_map(zc_launch *l, const zc_tensor_box *b, zc_tensor_m
         if (d) strides[d - 1] = (uint64_t)b->strides[d];
     }
     const zc_cu *cu = &l->launcher->image->device.cu;
-    int type = element_type_of(b->dtype), swizzle = b->swizzled ? SWIZZLED_128 : UNSWIZZLED;
+    int type = element_type_of(b), swizzle = b->swizzled ? SWIZZLED_128 : UNSWIZZLED;
     uint32_t rank = (uint32_t)b->rank;
     void *data = (void *)(uintptr_t)b->data;
     if (!b->pixels)

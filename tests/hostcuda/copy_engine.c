@@ -143,12 +143,25 @@ static void write_shared(const hc_copy *c, hc_block *b, unsigned address, const 
     memcpy(hc_shown_at(b, address), from, n);
 }
 
+/* Words to 10 binary digits behind the point, ties to even; NaN and infinity as they are. */
+static void round_to_tf32(unsigned char *bytes, unsigned n)
+{
+    for (unsigned i = 0; i < n; i += 4) {
+        uint32_t v;
+        memcpy(&v, bytes + i, 4);
+        if ((v & 0x7f800000) == 0x7f800000) continue;
+        v = (v + 0xfff + (v >> 13 & 1)) & ~0x1fffu;
+        memcpy(bytes + i, &v, 4);
+    }
+}
+
 static void load_row(const hc_copy *c, unsigned row)
 {
     unsigned char bytes[MAX_WIDTH] = {0};
     unsigned width = width_of(&c->map);
     hc_part p = part_of(c, row);
     if (p.bytes) memcpy(bytes + p.skip, p.at, p.bytes);
+    if (c->map.tf32) round_to_tf32(bytes, width);
     for (unsigned i = 0; i < width; i += 16)
         write_shared(c, c->to, swizzled(&c->map, c->c.smem + row * width + i), bytes + i, 16);
 }

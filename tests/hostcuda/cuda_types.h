@@ -137,6 +137,7 @@
     X(CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6)                                                          \
     X(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 7)                                                          \
     X(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 9)                                                         \
+    X(CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, 11)                                                        \
     X(CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B, 13)                                                    \
     X(CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B, 15)                                                   \
     X(CU_TENSOR_MAP_INTERLEAVE_NONE, 0)                                                            \

@@ -53,6 +53,7 @@ static hc_result begin_map(hc_tensor_map *m, const void *to, const hc_tensor *t)
                          .rank = (uint8_t)t->rank,
                          .element = (uint8_t)element_size(t->type),
                          .swizzle = (uint8_t)(t->swizzle ? 16u << t->swizzle : 0),
+                         .tf32 = t->type == HC_CU_TENSOR_MAP_DATA_TYPE_TFLOAT32,
                          .address = t->address};
     for (unsigned i = 0; i < t->rank; i++) {
         m->last[i] = (uint32_t)(t->dims[i] - 1);

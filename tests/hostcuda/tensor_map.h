@@ -11,7 +11,8 @@
 typedef struct hc_tensor_map {
     uint32_t magic;
     uint8_t rank, element, swizzle,
-        im2col; /* bytes of an element; bytes of the swizzle's span, 0: none */
+        im2col;   /* bytes of an element; bytes of the swizzle's span, 0: none */
+    uint8_t tf32; /* f32 is rounded to it where it is loaded */
     uint64_t address;
     uint64_t stride[HC_TENSOR_RANK - 1]; /* in bytes, of dimension i + 1 */
     uint32_t last[HC_TENSOR_RANK];       /* the last coordinate of each dimension */

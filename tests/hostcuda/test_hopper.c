@@ -402,12 +402,17 @@ static const char load_tile[] =
     "    zc_barrier_wait(b, 0);\n"
     "    for (u32 i = t; i < BYTES / 4; i += 32) out[i] = ((u32 *)tile)[i];\n";
 
-static void load_by(memory *m, unsigned rank, unsigned swizzle, unsigned bytes, const char *load)
+static void load_tile_of(memory *m, tensor_map map, unsigned bytes, const char *load)
 {
     char body[1024];
     snprintf(body, sizeof body, "\n#define BYTES %u\n#define LOAD %s\n%s", bytes, load, load_tile);
+    assert_ok(run_map(m, body, 1, 1, 32, map));
+}
+
+static void load_by(memory *m, unsigned rank, unsigned swizzle, unsigned bytes, const char *load)
+{
     prepare(m);
-    assert_ok(run_map(m, body, 1, 1, 32, map_of(m, rank, swizzle)));
+    load_tile_of(m, map_of(m, rank, swizzle), bytes, load);
 }
 
 static uint16_t half_at(const memory *m, unsigned byte)
@@ -457,6 +462,33 @@ static void boxes_at_the_border(void **state)
             assert_int_equal(half_at(&m, (unsigned)at * 2),
                              inside ? (z * ROWS + y) * COLUMNS + x : 0);
         }
+    }
+}
+
+/* To ten binary digits behind the point, ties to even, also where that carries into the exponent;
+ * NaN and infinity as they are. */
+static void loads_round_to_tf32(void **state)
+{
+    (void)state;
+    static const uint32_t from[] = {0x3f801000, 0x3f803000, 0x3f801001, 0x3fffffff,
+                                    0xbf800fff, 0x7fc00001, 0xff800000, 0x00001001};
+    static const uint32_t to[] = {0x3f800000, 0x3f804000, 0x3f802000, 0x40000000,
+                                  0xbf800000, 0x7fc00001, 0xff800000, 0x00002000};
+    const uint64_t dims[] = {8, 1}, pitch[] = {32};
+    const uint32_t box[] = {8, 1}, steps[] = {1, 1};
+    for (int rounds = 0; rounds < 2; rounds++) {
+        memory m;
+        tensor_map map;
+        const unsigned type =
+            rounds ? HC_CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : HC_CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+        prepare(&m);
+        assert_ok(cuMemcpyHtoD_v2(m.data, from, sizeof from));
+        assert_ok(cuTensorMapEncodeTiled(
+            (hc_tensor_map_t *)&map, type, 2, (void *)(uintptr_t)m.data, dims, pitch, box, steps,
+            HC_CU_TENSOR_MAP_INTERLEAVE_NONE, HC_CU_TENSOR_MAP_SWIZZLE_NONE,
+            HC_CU_TENSOR_MAP_L2_PROMOTION_L2_256B, HC_CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+        load_tile_of(&m, map, sizeof from, "zc_tensor_load(to, &map, b, 0, 0)");
+        for (size_t i = 0; i < 8; i++) assert_int_equal(m.result[i], (rounds ? to : from)[i]);
     }
 }
 
@@ -1445,6 +1477,7 @@ int main(void)
         TEST(the_last_block_sums),
         TEST(swizzles),
         TEST(boxes_at_the_border),
+        TEST(loads_round_to_tf32),
         TEST(bulk_loads),
         TEST(multicast),
         TEST(stores),

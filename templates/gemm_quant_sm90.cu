@@ -2,7 +2,7 @@
 // pipeline of zc/gemm_sm90.cuh, and what zc/gemm_quant_sm90.cuh makes of them. Bytes leave by the copy engine, and a fused operand
 // of bytes (a residual) comes by it; other results are stored by the threads.
 //
-// spec.h: see zc/gemm_quant_sm90.cuh, zc/gemm_tiles.cuh (Z_BYTES, Z_INTEGERS) and zc/sm90_rows.cuh; Z_PAIRS: the result has an
+// spec.h: see zc/gemm_quant_sm90.cuh, zc/gemm_tiles.cuh (Z_ALONG, Z_INTEGERS) and zc/sm90_rows.cuh; Z_PAIRS: the result has an
 // even number of columns; Z_TENSOR_Y: the copy engine stores.
 #include "zc/gemm_tiles.cuh"
 #if defined(Z_FUSED_SUM) && Z_FUSED_TILE == 0 // the copy engine brings the other one

@@ -1,4 +1,4 @@
-// Matrix products of f16, bf16 or e4m3 on Hopper: persistent blocks with the pipeline of zc/gemm_sm90.cuh. LinearMoments' skip, or
+// Matrix products of f16, bf16, tf32 or e4m3 on Hopper: persistent blocks with the pipeline of zc/gemm_sm90.cuh. LinearMoments' skip, or
 // an operand of the fused work that has the result's shape, comes by the copy engine; results leave by it, or where they are
 // f32 or their rows do not all begin at multiples of 16 bytes, by stores of the threads. Of GatedLinear's two products a thread has
 // the sums of the same places.
@@ -42,6 +42,7 @@ constexpr int ZC_GEMM_STAGING = ZC_GEMM_TENSOR_Y ? 2 : 0;
 constexpr int ZC_GEMM_NEAR = ZC_GEMM_PIECE == sizeof(Z_Y) ? 1 : 2;
 typedef zc_compute<Z_Y> zc_gemm_one; // a result before it is stored: bytes are integers already
 typedef decltype(zc_pack(Z_Y(), zc_gemm_one(), zc_gemm_one())) zc_gemm_two; // neighbours of a row, as elements of the result
+typedef decltype(zc_pack(Z_T(), 0.0f, 0.0f)) zc_gemm_kept; // the same of what moments are of
 static_assert(!(ZC_GEMM_SKIP || ZC_GEMM_KEEP) || ZC_GEMM_TENSOR_Y, "whole panels");
 static_assert(ZC_GEMM_MATRICES == 1 || (ZC_GEMM_TENSOR_Y && !ZC_GEMM_SKIP && !ZC_GEMM_KEEP && !ZC_GEMM_SCALED), "whole panels, of products alone");
 static_assert(!ZC_GEMM_SKIP || Z_FUSED_TILE < 0, "one operand comes by the copy engine");
@@ -154,7 +155,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     }
     // col: of the first of each of them that are read at once.
     ZC_MEMBER zc_gemm_two finish(const zc_gemm_item &item, int at, int row, const int *col, const row_moments &moments,
-                                 const pair_addends &addend, const zc_product_sum *sum, u32 tile, u32 &whole) const {
+                                 const pair_addends &addend, const zc_product_sum *sum, u32 tile, zc_gemm_kept &whole) const {
         zc_gemm_one v[2];
         f32 w[2];
 #pragma unroll
@@ -164,7 +165,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
         return zc_pack(Z_Y(), v[0], v[1]);
     }
     // Of a row's part, of which this thread and its three neighbours have pairs in each group of 8 columns.
-    ZC_MEMBER void keep(int row, int col, const u32 (&whole)[8]) const {
+    ZC_MEMBER void keep(int row, int col, const zc_gemm_kept (&whole)[8]) const {
         const int left = (int)p.g.n - col, groups = row < p.g.m && left > 0 ? (left < 64 ? left / 8 : 8) : 0;
         f32 v[16];
 #pragma unroll
@@ -178,7 +179,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     ZC_MEMBER void finish_pairs(const zc_gemm_item &item, const zc_gemm_origin &t, int row, int first, int thread,
                                 const block_moments &moments, const addends &addend, const zc_product_sum *sum, const u32 *tile,
                                 zc_gemm_two (&out)[COUNT]) const {
-        u32 whole[2][COUNT / 2];
+        zc_gemm_kept whole[2][COUNT / 2];
         const int last = (int)p.g.m - 1;
         const int top = row + thread / 32 * 16 + thread % 32 / 4, col = t.col + first + thread % 4 * 2;
         const int r0 = top < last ? top : last, r1 = top + 8 < last ? top + 8 : last;

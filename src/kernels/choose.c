@@ -241,7 +241,7 @@ static zc_status generate(chooser *w, const variant *v, uint32_t step, int famil
     lower_case(g->label, sizeof g->label, g->info->name);
     if (!ranks_known(g)) return zc_gen_decline(g, "a rank is known only when run");
     if (!zc_family_makes(family, plain))
-        return zc_gen_decline(g, "results of %s, not of 16 bits", zc_dtype_name(plain));
+        return zc_gen_decline(g, "no results of %s", zc_dtype_name(plain));
     const unsigned others = ZC_OPF_QUANTISES | ZC_OPF_BYTES; /* every family makes them */
     if (made != plain && !zc_family_takes(family).widens && !(g->info->flags & others))
         return zc_gen_decline(g, "results of %s of operands of %s", zc_dtype_name(made),

@@ -10,8 +10,7 @@ static const char *product_of(const zc_gen *g, zc_dtype dtype)
 {
     if (dtype == ZC_F16) return "m16n8k16_f16";
     if (dtype == ZC_BF16) return "m16n8k16_bf16";
-    bool rounds = g->program->tf32 || g->step->tf32;
-    return dtype == ZC_F32 && rounds ? "m16n8k8_tf32" : NULL;
+    return dtype == ZC_F32 && zc_gen_rounds_factors(g) ? "m16n8k8_tf32" : NULL;
 }
 
 zc_status zc_gen_gemm_mma(zc_gen *g)

@@ -132,10 +132,10 @@ static double finish_of(const problem *p)
     return p->piece ? STORED : PLAIN;
 }
 
-/* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16-bit factors, or
- * twice as many of 8 bits, of which four fifths are reached, and 48 bytes from the L2 cache. A
- * tile's first stages arrive after some 1000 cycles. Blocks in pairs wait for each other in every
- * step, which took what they save of the L2 cache or more in all that was measured. */
+/* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16-bit factors, twice
+ * as many of 8 bits, half as many of 32, of which four fifths are reached, and 48 bytes from the L2
+ * cache. A tile's first stages arrive after some 1000 cycles. Blocks in pairs wait for each other
+ * in every step, which took what they save of the L2 cache or more in all that was measured. */
 static double cost(const problem *p, const shape *s)
 {
     const double clock = 1650, per_cycle = 2048 * 0.8, l2 = 48, fill = 1000, pair = 64, join = 1500;
@@ -223,9 +223,10 @@ zc_status zc_gen_sm90(zc_gen *g, const zc_sm90_problem *p)
 static problem problem_of(zc_gen *g, const zc_matmul_form *form, const zc_matmul_sizes *s)
 {
     bool free = !form->norm && zc_sm90_in_pieces(s->n) && !zc_gen_moments_skip(g);
+    int64_t bits = (int64_t)zc_dtype_bits(zc_gen_in_type(g, form->a));
     return (problem){.m = s->m_high == INT64_MAX ? ZC_MM_FAR : s->m_high,
                      .n = s->n,
-                     .steps = zc_ceil_div(s->k, ZC_SM90_DEPTH),
+                     .steps = zc_ceil_div(s->k, ZC_SM90_LINE * 8 / bits),
                      .items = zc_gen_sm90_items(g, form),
                      .sm_count = g->sm_count,
                      .across = !form->b_along_k,
@@ -242,25 +243,30 @@ double zc_gen_gemm_sm90_us(zc_gen *g, const zc_matmul_form *form, const zc_matmu
     return zc_sm90_us(&p);
 }
 
-zc_status zc_gen_gemm_sm90(zc_gen *g)
+zc_status zc_gen_sm90_product(zc_gen *g, const zc_matmul_form *form, const zc_matmul_sizes *s)
 {
-    zc_matmul_form form;
-    zc_matmul_sizes s;
-    ZC_TRY(zc_gen_sm90_form(g, &form, &s));
-    if (!g->declined[0]) ZC_TRY(zc_gen_sm90_tall(g, &s));
-    if (!g->declined[0] && form.norm) ZC_TRY(zc_gen_sm90_whole_rows(g, &s));
+    if (form->norm) ZC_TRY(zc_gen_sm90_whole_rows(g, s));
     if (g->declined[0]) return ZC_OK;
-    problem p = problem_of(g, &form, &s);
+    problem p = problem_of(g, form, s);
     if (p.gated && p.piece) return zc_gen_decline(g, "a gate of results that threads store");
     if (p.piece && zc_gen_moments_beside_a(g))
         return zc_gen_decline(g, "moments of a result that threads store");
     ZC_TRY(zc_gen_sm90(g, &p));
     if (g->declined[0]) return ZC_OK;
     if (p.piece) zc_gen_define(g, "PIECE", "%d", p.piece);
-    zc_gen_row_moments(g, &s);
-    ZC_TRY(zc_gen_matmul_spec(g, &form));
+    zc_gen_row_moments(g, s);
+    ZC_TRY(zc_gen_matmul_spec(g, form));
     zc_gen_epilogue_cells(g);
     return ZC_OK;
+}
+
+zc_status zc_gen_gemm_sm90(zc_gen *g)
+{
+    zc_matmul_form form;
+    zc_matmul_sizes s;
+    ZC_TRY(zc_gen_sm90_form(g, &form, &s));
+    if (!g->declined[0]) ZC_TRY(zc_gen_sm90_tall(g, &s));
+    return g->declined[0] ? ZC_OK : zc_gen_sm90_product(g, &form, &s);
 }
 
 /* ---- the launch ---- */

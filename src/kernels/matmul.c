@@ -18,6 +18,11 @@ static bool depths_agree(const zc_matmul_form *form, const zc_pvalue *a, const z
     return true;
 }
 
+bool zc_gen_rounds_factors(const zc_gen *g)
+{
+    return g->program->tf32 || g->step->tf32;
+}
+
 zc_status zc_gen_matmul_form(zc_gen *g, zc_matmul_form *form)
 {
     int ranks[8], nin = (int)g->step->nin < (int)ZC_COUNTOF(ranks) ? (int)g->step->nin

@@ -120,6 +120,8 @@ zc_status zc_matmul_quant(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
 zc_status zc_matmul_launch_general(zc_launch *l, const zc_matmul *mm,
                                    const struct zc_gemm_quant_params *p);
 
+/* May products of f32 round their factors to tf32? */
+bool zc_gen_rounds_factors(const zc_gen *g);
 /* The step's form; declines when its ranks are not known. */
 zc_status zc_gen_matmul_form(zc_gen *g, zc_matmul_form *form);
 /* Sizes as they are known when a kernel is chosen, -1 where they are not. m is a range (of

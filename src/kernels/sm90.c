@@ -60,13 +60,14 @@ static const char *factors_of(zc_dtype a, zc_dtype b)
     if (a == ZC_F8E4M3FN) return "E4M3";
     if (a == ZC_I8) return b == ZC_I8 ? "S8" : "S8U8";
     if (a == ZC_U8) return b == ZC_I8 ? "U8S8" : "U8";
+    if (a == ZC_F32) return "TF32";
     return a == ZC_F16 ? "F16" : "BF16";
 }
 
 void zc_gen_sm90_factors(zc_gen *g, zc_dtype a, zc_dtype b)
 {
     zc_gen_define(g, "WGMMA", "%s", factors_of(a, b));
-    if (zc_dtype_bits(a) == 8) zc_gen_define(g, "BYTES", "1");
+    if (zc_dtype_bits(a) != 16) zc_gen_define(g, "ALONG", "1");
 }
 
 zc_status zc_gen_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s)
@@ -77,7 +78,7 @@ zc_status zc_gen_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s)
     *s = zc_gen_matmul_sizes(g, form);
     zc_dtype a = zc_gen_in_type(g, form->a), b = zc_gen_in_type(g, form->b);
     int64_t piece = 128 / (int64_t)zc_dtype_bits(a);
-    if (piece == 16 && !form->b_along_k) return zc_gen_decline(g, "B is not stored N x K");
+    if (piece != 8 && !form->b_along_k) return zc_gen_decline(g, "B is not stored N x K");
     if (s->k <= 0 || s->k % piece || s->n <= 0 || (!form->b_along_k && s->n % piece))
         return zc_gen_decline(g, "rows that are not certain to be multiples of 16 bytes");
     zc_gen_sm90_factors(g, a, b);
@@ -133,6 +134,7 @@ zc_tensor_box zc_sm90_box(const void *data, zc_dtype dtype, int64_t n, int64_t l
     return (zc_tensor_box){
         .data = data,
         .dtype = dtype,
+        .tf32 = dtype == ZC_F32,
         .rank = 3,
         .dims = {n, lines, items},
         .strides = {0, pitch * bytes, (items > 1 ? item : lines * pitch) * bytes},

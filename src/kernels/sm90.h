@@ -63,6 +63,8 @@ typedef struct zc_sm90_problem {
 /* The configuration: the candidate that is asked for, or the best by cost that is not refused; may
  * decline. */
 zc_status zc_gen_sm90(zc_gen *g, const zc_sm90_problem *p);
+/* gemm_sm90.cu's specialisation for a step whose form and rows it serves; may decline. */
+zc_status zc_gen_sm90_product(zc_gen *g, const zc_matmul_form *form, const zc_matmul_sizes *s);
 /* A matrix of `lines` of n elements for each item of the batch, and the box of a panel. Pitches are
  * in elements. */
 zc_tensor_box zc_sm90_box(const void *data, zc_dtype dtype, int64_t n, int64_t lines, int64_t items,

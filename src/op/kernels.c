@@ -37,6 +37,11 @@ static const bool half[ZC_FAMILY_COUNT] = {
 #include "op/kernels.def"
 };
 
+static const bool single[ZC_FAMILY_COUNT] = {
+#define SINGLE(family) [ZC_FAMILY_##family] = true,
+#include "op/kernels.def"
+};
+
 static const struct {
     bool given;
     int bytes;
@@ -69,6 +74,7 @@ bool zc_family_serves(int family, int arch)
 
 bool zc_family_makes(int family, zc_dtype dtype)
 {
+    if (single[family]) return dtype == ZC_F32;
     return !half[family] || dtype == ZC_F16 || dtype == ZC_BF16;
 }
 

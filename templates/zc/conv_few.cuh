@@ -2,7 +2,7 @@
 // blocks of a cluster share the summed axis. A block holds all operands of its part at once, and copies its weights before the
 // kernel in front has ended. Each block then finishes some pixels, whose sums the others send.
 //
-// spec.h: see zc/sm90_rows.cuh; Z_WGMMA (F16, BF16, or with Z_BYTES, sums then being integers, S8, S8U8, U8S8, U8: of weights and of
+// spec.h: see zc/sm90_rows.cuh; Z_WGMMA (F16, BF16, or with Z_ALONG, sums then being integers, S8, S8U8, U8S8, U8: of weights and of
 // pixels), Z_B_CONSTANT (the weights are of the plan), Z_PIXELS (of a tile), Z_WARPGROUPS (64 channels each), Z_PARTS (of the
 // summed axis: blocks of a cluster), Z_STEPS (of one part at most).
 #pragma once
@@ -10,7 +10,7 @@
 #include "zc/index.cuh"
 #include "zc/sm90_rows.cuh"
 
-#ifdef Z_BYTES
+#ifdef Z_ALONG
 ZC_WGMMA_ALONG(zc_product, Z_PIXELS, Z_WGMMA)
 typedef i32 zc_few_sum;
 #else

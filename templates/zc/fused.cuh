@@ -107,7 +107,8 @@ template <int N> struct zc_fused_cells {
     template <class V> ZC_MEMBER void apply(V *) const {}
 };
 #endif
-// v: elements (row, col) to (row, col + N - 1); tile: those of operand Z_FUSED_TILE.
+// v: elements (row, col) to (row, col + N - 1); tile: those of operand Z_FUSED_TILE. Without rows and columns, of work on a result
+// without a pitch, by the element's place.
 #if defined(Z_FUSED_CELLS) || !defined(Z_FUSED)
 template <int N, class V, class R, class PAIR>
 ZC_DEV void zc_fused_near_to(const zc_fused_params &p, const V *v, R *result, i64 row, i64 col, i64 n, PAIR tile) {
@@ -115,10 +116,16 @@ ZC_DEV void zc_fused_near_to(const zc_fused_params &p, const V *v, R *result, i6
     cells.load(p, row, col, n, tile);
     cells.apply(v, result);
 }
+#else
+template <int N, class V, class R, class PAIR>
+ZC_DEV void zc_fused_near_to(const zc_fused_params &p, const V *v, R *result, i64 row, i64 col, i64 n, PAIR) {
+#pragma unroll
+    for (int e = 0; e < N; e++) result[e] = zc_fused(p, v[e], row * n + col + e);
+}
+#endif
 template <int N, class V, class PAIR = u32>
 ZC_DEV void zc_fused_near(const zc_fused_params &p, V *v, i64 row, i64 col, i64 n, PAIR tile = 0) {
     zc_fused_near_to<N>(p, v, v, row, col, n, tile);
 }
-#endif
 #undef ZC_ARG
 #undef ZC_WORK

@@ -1,4 +1,4 @@
-// The pipeline of products of f16, bf16 or bytes on Hopper: the copy engine fills a ring of stages in shared memory, products of
+// The pipeline of products of f16, bf16, tf32 or bytes on Hopper: the copy engine fills a ring of stages in shared memory, products of
 // whole warpgroups empty it. One warpgroup is the producer (one thread of it issues copies); the others, two, or three where a
 // tile has 192 rows, share a tile's rows, or with SIDE its columns, or with PINGPONG take tiles in turn, so that one's epilogue
 // runs under the other's products. The blocks of a cluster lie below each other (DOWN) and share B, each copying a part of it
@@ -9,7 +9,7 @@
 // B is one matrix, or MATRICES side by side, whose products have the same places in the tile: TILE_N columns are RESULT_N of each.
 // Lines of B that are stored across the summed axis come in panels of 64 columns, the last of which may have more than the tile.
 //
-// spec.h: Z_T, Z_TB (zc/gemm.cuh), and Z_WGMMA (F16, BF16; with Z_BYTES E4M3, or where sums are Z_INTEGERS S8, S8U8, U8S8, U8, and
+// spec.h: Z_T, Z_TB (zc/gemm.cuh), and Z_WGMMA (F16, BF16; with Z_ALONG TF32, E4M3, or where sums are Z_INTEGERS S8, S8U8, U8S8, U8, and
 // Z_TB then is 1); Z_PRODUCT_N: columns of a product where a warpgroup has more than one (else it is Z_TILE_N); Z_STEPWISE: the
 // tensor cores' sums, which keep some 14 digits of e4m3's products, are those of two steps, and are added up in f32 (only without PINGPONG); Z_ODD_STEPS: one is left over; Z_B_CONSTANT: B is a constant of the plan, so its first stages are copied before the kernel in front
 // has ended; what zc/sm90_rows.cuh needs.
@@ -21,7 +21,7 @@
 #ifndef Z_PRODUCT_N
 #define Z_PRODUCT_N Z_TILE_N
 #endif
-#ifdef Z_BYTES
+#ifdef Z_ALONG
 ZC_WGMMA_ALONG(zc_product, Z_PRODUCT_N, Z_WGMMA)
 #else
 ZC_WGMMA(zc_product, Z_PRODUCT_N, Z_WGMMA, !Z_TB)

@@ -199,7 +199,7 @@ assert all(s['products'] == '' for s in j['steps']) and any('no tensor cores' in
     on "$zc" profile "$plan" --device cuda --seconds 0 --json
 check_json peaks-kept "assert j['peaks']['kept']" on "$zc" profile "$plan" --device cuda --seconds 0 --json
 check_json peaks-of-products "
-assert [s['products'] for s in j['steps'] if s['op'] == 'Linear'][0] == 'mma.tf32', [(s['op'], s['products']) for s in j['steps']]" \
+assert [s['products'] for s in j['steps'] if s['op'] == 'Linear'][0] == 'wgmma.tf32', [(s['op'], s['products']) for s in j['steps']]" \
     on "$zc" profile "$dir/tf32.plan" --dim batch=300 --device cuda --seconds 0 --json
 check_json by-kernel "
 g = j['kernels']

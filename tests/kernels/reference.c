@@ -94,17 +94,20 @@ static bool same_shapes(const kc_reference *r)
 /* f32 on the tensor cores: factors are rounded to tf32. */
 static bool rounds_factors(const kc_variant *v)
 {
-    return strcmp(v->c->family, "gemm_mma") == 0 && strcmp(v->t, "f32") == 0;
+    return (strcmp(v->c->family, "gemm_mma") == 0 && strcmp(v->t, "f32") == 0) ||
+           strcmp(v->c->family, "gemm_tf32_sm90") == 0;
 }
 
-/* The numbers with 10 binary digits behind the point, to nearest, ties away from zero; NULL: no
- * memory. */
-static uint32_t *to_tf32(const zc_tensor *t)
+/* The numbers with 10 binary digits behind the point, to nearest, ties to even, as the copy engine
+ * rounds, or away from zero; NULL: no memory. */
+static uint32_t *to_tf32(const zc_tensor *t, bool even)
 {
     int64_t n = zc_tensor_numel(t);
     uint32_t *out = zc_calloc((size_t)n + 1, sizeof *out);
-    for (int64_t i = 0; out && i < n; i++)
-        out[i] = (((const uint32_t *)t->data)[i] + 0x1000) & ~0x1fffu;
+    for (int64_t i = 0; out && i < n; i++) {
+        uint32_t v = ((const uint32_t *)t->data)[i];
+        out[i] = (v + (even ? 0xfff + (v >> 13 & 1) : 0x1000)) & ~0x1fffu;
+    }
     return out;
 }
 
@@ -113,8 +116,9 @@ static zc_status eval_same(kc_reference *r, zc_diag *diag)
     zc_tensor in[KC_OPERANDS];
     for (int i = 0; i < r->p->nin; i++) in[i] = r->in[i].absent ? (zc_tensor){0} : r->in[i].t;
     if (!rounds_factors(r->v)) return eval(r, in, r->same, diag);
-    in[0].data = to_tf32(&in[0]);
-    in[1].data = to_tf32(&in[1]);
+    bool even = strcmp(r->v->c->family, "gemm_tf32_sm90") == 0;
+    in[0].data = to_tf32(&in[0], even);
+    in[1].data = to_tf32(&in[1], even);
     zc_status status =
         in[0].data && in[1].data ? eval(r, in, r->same, diag) : zc_fail_nomem(diag, "factors", 0);
     release(in, 2);

@@ -106,6 +106,7 @@ static zc_status run_passes(zc_graph *g, const inspect *o, zc_diag *diag)
     zc_pass_options passes = {.skip = o->skips.v,
                               .skip_count = o->skips.n,
                               .precision = precision.narrow,
+                              .tf32 = precision.tf32,
                               .after = o->pass ? after_pass : NULL,
                               .user = &w};
     ZC_TRY(zc_run_passes(g, &passes, diag));

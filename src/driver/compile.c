@@ -210,6 +210,7 @@ static zc_status optimise(zc_graph *g, const job *j, zc_mixed *mixed, zc_diag *d
     zc_pass_options options = {.skip = j->p->skip_passes,
                                .skip_count = j->p->skip_pass_count,
                                .precision = j->precision.narrow,
+                               .tf32 = j->precision.tf32,
                                .mixed = mixed,
                                .offered = j->p->offered,
                                .rules = j->rules,

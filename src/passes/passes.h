@@ -20,6 +20,7 @@ typedef struct zc_pass_options {
     size_t skip_count;
     zc_dtype
         precision;   /* ZC_F16 or ZC_BF16: what lower_precision turns f32 into; ZC_NONE: nothing */
+    bool tf32;       /* products of f32 on a GPU may round their factors to tf32 */
     zc_mixed *mixed; /* instead of it: types by part; NULL: none */
     bool offered;    /* also what has not run on a GPU yet */
     const zc_rules *rules;         /* of opt_rules; NULL: the built-in ones */

@@ -1,8 +1,7 @@
 /* Golden tests of passes on the printed graph. A .zir file:
  *
- *   # passes: NAME NAME=f16 ...   (none: the text must come back unchanged; f16: the precision;
- *                                  sm_90: the target; sm_90+: with what has not run on a GPU)
- *   graph "..." { ... }
+ *   # passes: NAME NAME=f16 ...   (none: the text must come back unchanged; f16, tf32: the
+ * precision; sm_90: the target; sm_90+: with what has not run on a GPU) graph "..." { ... }
  *   ---
  *   graph "..." { ... }           the expected text, or "error: text" that the parser must say
  *
@@ -23,6 +22,7 @@ typedef struct golden {
     char passes[PASSES_MAX][64];
     int npasses;
     zc_dtype precision;
+    bool tf32;
     zc_rule_target target; /* the CPU, unless one is named */
     bool offered;
 } golden;
@@ -57,8 +57,11 @@ static bool load(const char *path, golden *out)
         if (type && sscanf(type, "=sm_%d", &sm) == 1) {
             out->target = (zc_rule_target){.cuda = true, .sm = sm, .sm_most = sm};
             out->offered = strchr(type, '+') != NULL;
-        } else if (type)
+        } else if (type && strcmp(type, "=tf32") == 0) {
+            out->tf32 = true;
+        } else if (type) {
             out->precision = zc_dtype_parse(type + 1);
+        }
         snprintf(out->passes[out->npasses++], sizeof out->passes[0], "%.*s", (int)strcspn(w, "="),
                  w);
     }
@@ -72,7 +75,7 @@ static void transform(const golden *t, zc_buf *out)
     zc_graph *g = NULL;
     zc_status status = zc_graph_parse(t->text, strlen(t->text), &g, diag);
     const zc_pass_options options = {
-        .precision = t->precision, .target = &t->target, .offered = t->offered};
+        .precision = t->precision, .tf32 = t->tf32, .target = &t->target, .offered = t->offered};
     for (int i = 0; status == ZC_OK && i < t->npasses; i++)
         status = zc_run_pass(g, t->passes[i], &options, diag);
     if (status == ZC_OK)

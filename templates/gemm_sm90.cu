@@ -54,7 +54,8 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
 
     // Where threads store: elements of 16 bytes, and of a panel's row as it is laid down.
     static constexpr int PER = 16 / sizeof(Z_Y), ROW = 64 + PER;
-    static constexpr int RESULTS = ZC_GEMM_TENSOR_Y || ZC_GEMM_PART ? PIPE::RESULTS : PIPE::GROUPS * 64 * ROW * (int)sizeof(Z_Y);
+    static constexpr int LAID = ZC_GEMM_TENSOR_Y || ZC_GEMM_PART ? 0 : PIPE::GROUPS * 64 * ROW * (int)sizeof(Z_Y);
+    static constexpr int RESULTS = PIPE::RESULTS + LAID;
     typedef zc_vec<Z_Y, PER> piece;
 
     // Threads that share a tile, and its columns' scales and biases in shared memory.
@@ -271,7 +272,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
         const int rows = (int)p.g.m - top, left = (int)p.g.n - t.col - column, cols = left < 64 ? left : 64;
         if (cols <= 0) return;
         Z_Y *const y = item.y + top * p.g.y_ld + t.col + column;
-        Z_Y *const laid = (Z_Y *)(this->memory + PIPE::RING) + (warpgroup * 64 + warp * 16) * ROW;
+        Z_Y *const laid = (Z_Y *)(this->memory + PIPE::RING + PIPE::RESULTS) + (warpgroup * 64 + warp * 16) * ROW;
         Z_Y *const own = laid + lane / 4 * 2 * ROW + phase_of(y + lane / 4 * p.g.y_ld) + lane % 4 * 2;
         zc_sync_warp();
         if (ZC_GEMM_RAGGED && panel && lane < 16)

@@ -153,11 +153,11 @@ static double cost(const problem *p, const shape *s)
     return (cycles_of(p, s, waves, steps * step, results) + fill) / clock;
 }
 
-/* Blocks share the summed axis of tiles that one wave has, whose results the copy engine stores. */
+/* Blocks share the summed axis of tiles that one wave has. */
 static bool shares(const problem *p, const shape *s)
 {
     int64_t tiles = zc_ceil_div(p->m, s->tile_m) * zc_ceil_div(p->n, s->tile_n) * p->items;
-    bool plain = !p->norm && !p->gated && !p->moments && !p->column_words && !p->piece;
+    bool plain = !p->gated && !p->moments && !p->column_words;
     return p->parts && plain && p->steps >= s->parts && tiles <= p->sm_count / s->parts;
 }
 
@@ -203,7 +203,7 @@ zc_status zc_gen_sm90(zc_gen *g, const zc_sm90_problem *p)
 {
     problem with = *p;
     bool measures = g->candidate || g->regardless;
-    with.parts = p->parts || measures; /* of products: not measured yet */
+    with.parts = p->parts || measures; /* of products of 16 bits: not measured yet */
     with.uneven = p->gated || measures;
     zc_gen_tensor_cores(g, "wgmma", zc_gen_in_type(g, 0));
     ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &with, ZC_COUNTOF(shapes)));
@@ -234,6 +234,7 @@ static problem problem_of(zc_gen *g, const zc_matmul_form *form, const zc_matmul
                      .piece = zc_sm90_piece(s->n, zc_gen_out_type(g, 0)),
                      .norm = form->norm,
                      .gated = form->gate != 0,
+                     .parts = bits == 32, /* of 16 bits other families serve few tiles */
                      .moments = g->step->op == ZC_OP_LinearMoments};
 }
 

@@ -6,8 +6,10 @@
  * together more than twice the L2 cache, so that all data come from memory; the copies are one CUDA
  * graph, whose time by their number is the operation's. The yardstick is the same number of the
  * library's calls on copies of its own, captured into one CUDA graph. Both run in turn, in rounds;
- * medians are compared. What a launch costs behind another is in both times, and zc's kernels may
- * begin before the one in front has ended (programmatic launches), as they do in a plan.
+ * times are their medians, and the ratio is the median of the rounds', as the clock that a GPU
+ * allows itself falls while it works. What a launch costs behind another is in both times, and zc's
+ * kernels may begin before the one in front has ended (programmatic launches), as they do in a
+ * plan.
  *
  * Everything is random: normal numbers, weights a 32nd of those, bytes 20 times as large. Elements
  * of both results, taken at random from all copies, are compared with the operation computed in f64

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/stats.h"
 #include "bench.h"
 
 const char *kb_yardstick_name(const kb_case *c)
@@ -31,9 +32,13 @@ bool kb_is_wrong(const kb_case *c, double error)
 
 double kb_ratio(const kb_result *r)
 {
-    bool counts = r->ours.median > 0 && !kb_is_wrong(r->c, r->ours.error) &&
-                  !kb_is_wrong(r->c, r->yardstick.error);
-    return counts ? r->yardstick.median / r->ours.median : 0;
+    const int rounds = r->yardstick.median > 0 && r->ours.median > 0 ? r->ours.rounds : 0;
+    double ratios[KB_ROUNDS];
+    zc_interval all;
+    for (int i = 0; i < rounds; i++) ratios[i] = r->yardstick.us[i] / r->ours.us[i];
+    bool counts =
+        rounds && !kb_is_wrong(r->c, r->ours.error) && !kb_is_wrong(r->c, r->yardstick.error);
+    return counts && zc_median_of(ratios, (size_t)rounds, &all) ? all.mid : 0;
 }
 
 /* TFLOP/s, or GB/s where nothing is multiplied. */

@@ -128,16 +128,38 @@ static bool convolution(zc_graph *g, zc_nid n, zc_nid c, const integers *p)
     return true;
 }
 
+/* Bytes with one scale that v is made of, or what it is when nothing but moved, for v alone. */
+static bool moved_from(const zc_graph *g, const integers *p, zc_vid v, zc_quantised *out)
+{
+    if (zc_dequantised(g, v, out)) return true;
+    const zc_nid m = zc_producer(g, v);
+    const zc_node *move = m ? zc_node_at(g, m) : NULL;
+    return move && zc_only_moves(move->op) && zc_used_once(&p->uses, v) &&
+           moved_from(g, p, move->in[0], out) && out->axis < 0;
+}
+
+/* The bytes of v, which are moved in place of its floats. */
+static zc_vid as_bytes(zc_graph *g, zc_vid v, const zc_quantised *of)
+{
+    const zc_nid m = zc_producer(g, v);
+    if (m == of->by) return of->x;
+    zc_node_at(g, m)->in[0] = as_bytes(g, zc_node_at(g, m)->in[0], of);
+    zc_val(g, v)->type.dtype = zc_val(g, of->x)->type.dtype;
+    return v;
+}
+
 static bool product(zc_graph *g, zc_nid n, zc_nid m, const integers *p)
 {
     const zc_node *q = zc_node_at(g, n), *mul = zc_node_at(g, m);
     const zc_vid scale = q->in[1], y_zero = zc_node_in(q, ZC_IN_QuantizeLinear_zero);
     const zc_dtype dtype = zc_val(g, q->out[0])->type.dtype;
     zc_quantised a, b;
-    if (!zc_dequantised(g, mul->in[0], &a) || a.axis >= 0 || !zc_is_bytes(g, a.x)) return true;
-    if (!zc_dequantised(g, mul->in[1], &b) || !zc_is_bytes(g, b.x)) return true;
-    const int rank = zc_val(g, b.x)->type.rank;
+    if (!moved_from(g, p, mul->in[0], &a) || a.axis >= 0 || !zc_is_bytes(g, a.x)) return true;
+    if (!moved_from(g, p, mul->in[1], &b) || !zc_is_bytes(g, b.x)) return true;
+    const int rank = zc_val(g, mul->in[1])->type.rank;
     if (rank < 2 || (b.axis >= 0 && (rank != 2 || b.axis != 1))) return true;
+    a.x = as_bytes(g, mul->in[0], &a);
+    b.x = as_bytes(g, mul->in[1], &b);
     const zc_vid za = zero_of(g, a.zero, zc_val(g, a.x)->type.dtype);
     const zc_vid zb = zero_of(g, b.zero, zc_val(g, b.x)->type.dtype);
     const zc_vid zy = zero_of(g, y_zero, dtype);
@@ -160,11 +182,12 @@ static bool is_shallow(const zc_type *b, bool turned)
 }
 
 /* Of what is computed, as in attention; products by constants opt_scaled takes, too. */
-static bool of_activations(const zc_graph *g, const zc_node *product)
+static bool of_activations(const zc_graph *g, const integers *p, const zc_node *product)
 {
     zc_quantised b;
-    return zc_dequantised(g, product->in[1], &b) && !zc_known(g, b.x) &&
-           zc_val(g, b.x)->type.rank >= 2 && is_shallow(&zc_val(g, b.x)->type, false);
+    const zc_type *type = &zc_val(g, product->in[1])->type;
+    return moved_from(g, p, product->in[1], &b) && !zc_known(g, b.x) && type->rank >= 2 &&
+           is_shallow(type, false);
 }
 
 static bool visit(zc_graph *g, zc_nid n, void *user)
@@ -176,7 +199,7 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
     if (!made) return true;
     if (zc_node_at(g, made)->op == ZC_OP_Conv) return convolution(g, n, made, p);
     const bool is_product = zc_node_at(g, made)->op == ZC_OP_MatMul;
-    return is_product && (p->products || of_activations(g, zc_node_at(g, made)))
+    return is_product && (p->products || of_activations(g, p, zc_node_at(g, made)))
                ? product(g, n, made, p)
                : true;
 }

@@ -49,6 +49,9 @@ static const char *const examples[] = {
 static const char *const products[] = {
     "  %t: f32[2,3,4,4] = MatMul(%a, %b) @ \"product\"\n"
     "  %y: u8[2,3,4,4] = QuantizeLinear(%t, %cv, %z) @ \"q\"\n",
+    "  %m: f32[2,3,4,4] = Transpose(%b) {perm = [0, 1, 3, 2]} @ \"turned\"\n"
+    "  %t: f32[2,3,4,4] = MatMul(%a, %m) @ \"product\"\n"
+    "  %y: u8[2,3,4,4] = QuantizeLinear(%t, %cv, %z) @ \"q\"\n",
     "  %t: f32[2,3,4,6] = MatMul(%a, %wf) @ \"product\"\n"
     "  %r: f32[2,3,4,6] = Add(%t, %cd) @ \"bias\"\n"
     "  %y: u8[2,3,4,6] = QuantizeLinear(%r, %s, %z) @ \"q\"\n",

@@ -14,7 +14,7 @@
 // Z_SCALES (of a column, in a slot), Z_SHARES (blocks that fit on a multiprocessor); Z_CONSTANT:
 // the matrix is a constant of the plan.
 #include "zc/packed_linear.cuh"
-#include "zc/gemv_sums.cuh"
+#include "zc/gemv_ring.cuh"
 #include "zc/ring.cuh"
 #include "zc/hopper.cuh"
 #if Z_ROWS == 1
@@ -25,7 +25,17 @@ template <int, int STEPS> using factors = zc_packed_digits<STEPS>;
 template <int ROWS, int STEPS> using factors = zc_packed_floats<ROWS, STEPS>;
 #endif
 
-template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct gemv_packed {
+#ifdef Z_CONSTANT
+constexpr bool ZC_GEMV_CONSTANT = true;
+#else
+constexpr bool ZC_GEMV_CONSTANT = false;
+#endif
+
+template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct gemv_packed
+    : zc_gemv_ring<gemv_packed<ROWS, COLS, WARPS, PARTS, STEPS, SLOTS>, WARPS, PARTS, SLOTS, ZC_GEMV_CONSTANT> {
+    typedef zc_gemv_ring<gemv_packed, WARPS, PARTS, SLOTS, ZC_GEMV_CONSTANT> ring;
+    using ring::first_tile, ring::tile_step, ring::full, ring::arrived;
+    using ring::prepare, ring::fill_late, ring::launch_behind, ring::refill;
     typedef factors<ROWS, STEPS> row_factors;
     typedef typename row_factors::slot slot_codes;
     static constexpr int GROUP = ZC_PACKED_COLUMNS, GROUPS = COLS / GROUP;
@@ -62,11 +72,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
         rows = p.m - row0 < ROWS ? (int)(p.m - row0) : ROWS;
         met = {memory + MEET, arrived(), rank};
     }
-    ZC_MEMBER i64 first_tile() const { return blockIdx.x / PARTS; }
-    ZC_MEMBER i64 tile_step() const { return gridDim.x / PARTS; }
     ZC_MEMBER int slot_of(int slot) const { return (warp * SLOTS + slot) * SLOT; }
-    ZC_MEMBER u32 full(int slot) const { return smem + BARRIERS + (warp * SLOTS + slot) * 8; }
-    ZC_MEMBER u32 arrived() const { return smem + BARRIERS + WARPS * SLOTS * 8; }
     ZC_MEMBER int groups_of(i64 tile) const {
         const i64 cols = p.n - tile * COLS;
         return cols < COLS ? (int)(cols / GROUP) : GROUPS;
@@ -100,27 +106,6 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
         copy<EARLY>(to + SCALE, p.scale, scale * (i64)sizeof(Z_S), bytes, full(slot));
         if (Z_ZERO) copy<EARLY>(to + ZERO, p.zero, scale, scales, full(slot));
     }
-    // All slots; `ahead` is then what comes next.
-    template <bool EARLY> ZC_MEMBER void fill(place &ahead) const {
-        for (int slot = 0; slot < SLOTS && is_there(ahead); slot++, next(ahead)) load<EARLY>(slot, ahead);
-    }
-    // The kernel behind begins to copy when all of this one's copies are asked for, so that the
-    // memory is never idle.
-    ZC_MEMBER void launch_behind(const place &ahead) const {
-        if (!is_there(ahead)) zc_grid_launch();
-    }
-    ZC_MEMBER void prepare(place &ahead) const {
-        if (lane == 0) {
-            for (int slot = 0; slot < SLOTS; slot++) zc_barrier_init(full(slot), 1);
-            if (PARTS > 1 && warp == 0) zc_barrier_init(arrived(), 1);
-            zc_barrier_fence();
-            if (PARTS > 1 && warp == 0 && rank == 0) zc_barrier_expect(arrived(), (PARTS - 1) * tile_sums::SENT);
-        }
-        zc_sync_warp();
-#ifdef Z_CONSTANT
-        fill<true>(ahead);
-#endif
-    }
 
     // ---- products ----
 
@@ -129,12 +114,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
         const slot_codes w = {memory + slot_of(at.stage), from, lane};
         zc_barrier_wait(full(at.stage), at.parity);
         x.template multiply<WHOLE>(p, w, sum);
-        zc_sync_warp(); // all have read
-        if (is_there(ahead)) {
-            load<false>(at.stage, ahead);
-            next(ahead);
-            launch_behind(ahead);
-        }
+        refill(at.stage, ahead);
         at.next();
     }
     // ---- results ----
@@ -193,15 +173,11 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
         x.lane = lane;
         x.left = left;
         prepare(ahead);
-#ifdef Z_CONSTANT
-        x.template load_gain<true>(p, from);
-#endif
+        if constexpr (ZC_GEMV_CONSTANT) x.template load_gain<true>(p, from);
         if (PARTS > 1) zc_cluster_meet();
         zc_grid_wait();
-#ifndef Z_CONSTANT
-        fill<false>(ahead);
-        x.template load_gain<false>(p, from);
-#endif
+        fill_late(ahead);
+        if constexpr (!ZC_GEMV_CONSTANT) x.template load_gain<false>(p, from);
         launch_behind(ahead);
         x.load(p, from, row0, rows, warp, met.of_warp(1, 0), memory + TURNED + warp * row_factors::BYTES);
         for (i64 tile = first_tile(); tile < tiles; tile += tile_step(), buffer ^= 1) {

@@ -13,12 +13,22 @@
 // warp), Z_SHARES (blocks that fit on a multiprocessor); Z_B_CONSTANT: B is a constant of the plan; zc/row_moments.cuh. Entry 1: see
 // zc/gemm_second.cuh.
 #include "zc/row_moments.cuh"
-#include "zc/gemv_sums.cuh"
+#include "zc/gemv_ring.cuh"
 #include "zc/ring.cuh"
 #include "zc/hopper.cuh"
 #include "abi/linear_moments.h"
 
-template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int DEPTH, int SLOTS> struct zc_gemv_sm90 {
+#ifdef Z_B_CONSTANT
+constexpr bool ZC_GEMV_CONSTANT = true;
+#else
+constexpr bool ZC_GEMV_CONSTANT = false;
+#endif
+
+template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int DEPTH, int SLOTS> struct zc_gemv_sm90
+    : zc_gemv_ring<zc_gemv_sm90<ROWS, COLS, WARPS, PARTS, STEPS, DEPTH, SLOTS>, WARPS, PARTS, SLOTS, ZC_GEMV_CONSTANT> {
+    typedef zc_gemv_ring<zc_gemv_sm90, WARPS, PARTS, SLOTS, ZC_GEMV_CONSTANT> ring;
+    using ring::first_tile, ring::tile_step, ring::full, ring::arrived;
+    using ring::prepare, ring::fill_late, ring::launch_behind, ring::refill;
     typedef zc_gemv_sums<ROWS, COLS, WARPS, PARTS> sums;
     static constexpr int STEP = 16, GROUP = 16, GROUPS = COLS / GROUP;
     static constexpr int OWN = STEPS * STEP;                // of the summed axis, a warp's
@@ -55,11 +65,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int DEPTH, int SL
         tiles = (p.n + COLS - 1) / COLS;
         met = {memory + MEET, arrived(), rank};
     }
-    ZC_MEMBER i64 first_tile() const { return blockIdx.x / PARTS; }
-    ZC_MEMBER i64 tile_step() const { return gridDim.x / PARTS; }
     ZC_MEMBER int slot_of(int slot) const { return (warp * SLOTS + slot) * SLOT; }
-    ZC_MEMBER u32 full(int slot) const { return smem + BARRIERS + (warp * SLOTS + slot) * 8; }
-    ZC_MEMBER u32 arrived() const { return smem + BARRIERS + WARPS * SLOTS * 8; }
     ZC_MEMBER int groups_of(i64 tile) const {
         const i64 cols = p.n - tile * COLS;
         return cols < COLS ? (int)((cols + GROUP - 1) / GROUP) : GROUPS;
@@ -93,26 +99,6 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int DEPTH, int SL
         const Z_T *const b = (const Z_T *)p.b + (col + lane) * p.b_ld + from + at.piece * DEPTH * STEP;
         if (EARLY) zc_constant_load();
         zc_bulk_load(smem + slot_of(slot) + lane * PITCH, b, (u32)bytes, full(slot));
-    }
-    // All slots; `ahead` is then what comes next.
-    template <bool EARLY> ZC_MEMBER void fill(place &ahead) const {
-        for (int slot = 0; slot < SLOTS && is_there(ahead); slot++, next(ahead)) load<EARLY>(slot, ahead);
-    }
-    // The kernel behind begins to copy when all of this one's copies are asked for, so that the memory is never idle.
-    ZC_MEMBER void launch_behind(const place &ahead) const {
-        if (!is_there(ahead)) zc_grid_launch();
-    }
-    ZC_MEMBER void prepare(place &ahead) const {
-        if (lane == 0) {
-            for (int slot = 0; slot < SLOTS; slot++) zc_barrier_init(full(slot), 1);
-            if (PARTS > 1 && warp == 0) zc_barrier_init(arrived(), 1);
-            zc_barrier_fence();
-            if (PARTS > 1 && warp == 0 && rank == 0) zc_barrier_expect(arrived(), (PARTS - 1) * sums::SENT);
-        }
-        zc_sync_warp();
-#ifdef Z_B_CONSTANT
-        fill<true>(ahead);
-#endif
     }
 
     // ---- A ----
@@ -166,12 +152,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int DEPTH, int SL
                 fetch(at.stage, step, there, w);
                 product(Z_T(), chain[step % CHAINS], w, x[piece * DEPTH + step]);
             }
-            zc_sync_warp(); // all have read
-            if (is_there(ahead)) {
-                load<false>(at.stage, ahead);
-                next(ahead);
-                launch_behind(ahead);
-            }
+            refill(at.stage, ahead);
             at.next();
         }
 #pragma unroll
@@ -255,9 +236,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int DEPTH, int SL
         prepare(ahead);
         if (PARTS > 1) zc_cluster_meet();
         zc_grid_wait();
-#ifndef Z_B_CONSTANT
-        fill<false>(ahead);
-#endif
+        fill_late(ahead);
         launch_behind(ahead);
         load_rows(x);
         join_moments();

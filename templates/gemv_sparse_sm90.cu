@@ -11,7 +11,7 @@
 // spec.h: Z_T (of x, w and bias), Z_Y (of results), Z_BIAS (is there one), Z_SUMMED (length of the summed axis), and the configuration:
 // Z_ROWS (of a block), Z_WARPS, Z_PARTS (blocks of a cluster), Z_STEPS (tiles of a warp along the summed axis), Z_SLOTS (of a warp),
 // Z_SHARES (blocks that fit on a multiprocessor); Z_CONSTANT: the matrix is a constant of the plan.
-#include "zc/gemv_sums.cuh"
+#include "zc/gemv_ring.cuh"
 #include "zc/ring.cuh"
 #include "abi/sparse_linear.h"
 #include "zc/fused.cuh"
@@ -24,7 +24,17 @@ template <int HALF> ZC_DEV void product(bf16, f32 *d, const u32 *a, const u32 *b
     zc_mma_sparse_m16n8k32_bf16<HALF>(d, a, b, places);
 }
 
-template <int ROWS, int WARPS, int PARTS, int STEPS, int SLOTS> struct zc_gemv_sparse {
+#ifdef Z_CONSTANT
+constexpr bool ZC_GEMV_CONSTANT = true;
+#else
+constexpr bool ZC_GEMV_CONSTANT = false;
+#endif
+
+template <int ROWS, int WARPS, int PARTS, int STEPS, int SLOTS> struct zc_gemv_sparse
+    : zc_gemv_ring<zc_gemv_sparse<ROWS, WARPS, PARTS, STEPS, SLOTS>, WARPS, PARTS, SLOTS, ZC_GEMV_CONSTANT> {
+    typedef zc_gemv_ring<zc_gemv_sparse, WARPS, PARTS, SLOTS, ZC_GEMV_CONSTANT> ring;
+    using ring::first_tile, ring::tile_step, ring::full, ring::arrived;
+    using ring::prepare, ring::fill_late, ring::launch_behind, ring::refill;
     static constexpr int SIDE = 64, GROUPS = SIDE / 16, HALVES = 2; // of a tile: columns and places; products down and along
     static constexpr int PIECE = SIDE * 16, W = 4 * PIECE, PLACES = 128 * 4, SLOT = W + PLACES; // bytes
     static constexpr int TILES = (ROWS + 7) / 8;                                                // of eight rows of x
@@ -60,11 +70,7 @@ template <int ROWS, int WARPS, int PARTS, int STEPS, int SLOTS> struct zc_gemv_s
     }
     // Where a warp's part begins: none has more than one step less than another.
     ZC_MEMBER static int part_of(int sharer) { return WHOLE ? sharer * STEPS : sharer * ALL / (WARPS * PARTS); }
-    ZC_MEMBER i64 first_tile() const { return blockIdx.x / PARTS; }
-    ZC_MEMBER i64 tile_step() const { return gridDim.x / PARTS; }
     ZC_MEMBER int slot_of(int slot) const { return (warp * SLOTS + slot) * SLOT; }
-    ZC_MEMBER u32 full(int slot) const { return smem + BARRIERS + (warp * SLOTS + slot) * 8; }
-    ZC_MEMBER u32 arrived() const { return smem + BARRIERS + WARPS * SLOTS * 8; }
 
     // ---- the matrix ----
 
@@ -88,26 +94,6 @@ template <int ROWS, int WARPS, int PARTS, int STEPS, int SLOTS> struct zc_gemv_s
         zc_barrier_expect(full(slot), SLOT);
         copy<EARLY>(smem + slot_of(slot), p.w, tile, W, full(slot));
         copy<EARLY>(smem + slot_of(slot) + W, p.places, tile, PLACES, full(slot));
-    }
-    // All slots; `ahead` is then what comes next.
-    template <bool EARLY> ZC_MEMBER void fill(place &ahead) const {
-        for (int slot = 0; slot < SLOTS && is_there(ahead); slot++, next(ahead)) load<EARLY>(slot, ahead);
-    }
-    // The kernel behind begins to copy when all of this one's copies are asked for, so that the memory is never idle.
-    ZC_MEMBER void launch_behind(const place &ahead) const {
-        if (!is_there(ahead)) zc_grid_launch();
-    }
-    ZC_MEMBER void prepare(place &ahead) const {
-        if (lane == 0) {
-            for (int slot = 0; slot < SLOTS; slot++) zc_barrier_init(full(slot), 1);
-            if (PARTS > 1 && warp == 0) zc_barrier_init(arrived(), 1);
-            zc_barrier_fence();
-            if (PARTS > 1 && warp == 0 && rank == 0) zc_barrier_expect(arrived(), (PARTS - 1) * tile_sums::SENT);
-        }
-        zc_sync_warp();
-#ifdef Z_CONSTANT
-        fill<true>(ahead);
-#endif
     }
 
     // ---- x ----
@@ -150,12 +136,7 @@ template <int ROWS, int WARPS, int PARTS, int STEPS, int SLOTS> struct zc_gemv_s
             for (int g = 0; g < GROUPS; g++) places[g] = ((const u32 *)(memory + slot_of(at.stage) + W))[g * 32 + lane];
             multiply_half<0>(x, step, at.stage, places, sum);
             multiply_half<1>(x, step, at.stage, places, sum);
-            zc_sync_warp(); // all have read
-            if (is_there(ahead)) {
-                load<false>(at.stage, ahead);
-                next(ahead);
-                launch_behind(ahead);
-            }
+            refill(at.stage, ahead);
             at.next();
         }
     }
@@ -208,9 +189,7 @@ template <int ROWS, int WARPS, int PARTS, int STEPS, int SLOTS> struct zc_gemv_s
         prepare(ahead);
         if (PARTS > 1) zc_cluster_meet();
         zc_grid_wait();
-#ifndef Z_CONSTANT
-        fill<false>(ahead);
-#endif
+        fill_late(ahead);
         launch_behind(ahead);
         load_rows(x);
         for (i64 tile = first_tile(); tile < tiles; tile += tile_step(), buffer ^= 1) {

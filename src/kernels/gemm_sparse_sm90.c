@@ -1,5 +1,6 @@
 /* Sparse products of many rows of f16 and bf16 on Hopper (gemm_sparse_sm90.cu): which of its
  * configurations, by a model of their cost. */
+#include <math.h>
 #include <string.h>
 
 #include "abi/gemm_sparse_sm90.h"
@@ -67,16 +68,6 @@ static int64_t tiles_of(const problem *p, const candidate *c)
     return zc_ceil_div(p->m, c->rows) * zc_ceil_div(p->n, COLUMNS);
 }
 
-static double least(double a, double b)
-{
-    return a < b ? a : b;
-}
-
-static double most(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 /* Until the matrix has come from memory: at its rate, if enough is on its way. */
 static double memory_us(const problem *p, const candidate *c)
 {
@@ -85,7 +76,7 @@ static double memory_us(const problem *p, const candidate *c)
     const double there = (double)(blocks < places ? blocks : places);
     const double asked = there * c->stages * GROUPS * ZC_SPARSE_TILE_BYTES / latency;
     const double tiles = (double)p->n / ZC_SPARSE_SIDE * (double)p->steps;
-    return tiles * ZC_SPARSE_TILE_BYTES / least(rate, asked);
+    return tiles * ZC_SPARSE_TILE_BYTES / fmin(rate, asked);
 }
 
 /* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16 bits, a place that
@@ -104,9 +95,9 @@ static double cost(const problem *p, const candidate *c)
     const double moved = (reads + stage_of(c)) / shared;
     const double results = area * 2 * sizeof(float) / shared * (c->shares > 1 ? 0.5 : 1) / c->parts;
     const double meet = meets[c->parts] + received_of(c) / l2;
-    const double step = most(most(products, copies), moved);
+    const double step = fmax(fmax(products, copies), moved);
     const double all = (double)waves * c->shares * steps * step / clock;
-    return most(all, memory_us(p, c)) + (double)waves * (c->shares * results + meet + fill) / clock;
+    return fmax(all, memory_us(p, c)) + (double)waves * (c->shares * results + meet + fill) / clock;
 }
 
 /* Blocks share the summed axis where one wave has all of them. */

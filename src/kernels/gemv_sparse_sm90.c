@@ -1,5 +1,7 @@
 /* Sparse products of few rows of f16 and bf16 on Hopper (gemv_sparse_sm90.cu): warps, parts and
  * slots, by a model of their cost. */
+#include <math.h>
+
 #include "base/number.h"
 #include "kernels/candidates.h"
 #include "kernels/choose.h"
@@ -50,16 +52,6 @@ static int eights_of(const candidate *c)
     return (int)zc_ceil_div(c->rows, ROWS_AT_ONCE);
 }
 
-static double least(double a, double b)
-{
-    return a < b ? a : b;
-}
-
-static double most(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 static uint32_t smem_of(const candidate *c)
 {
     const int sums = c->rows * ZC_SPARSE_SIDE * 4;
@@ -92,8 +84,8 @@ static double together_us(const problem *p, const candidate *c, int64_t parts)
     const double rate = 31e3, road = 79e3, latency = 2.4; /* bytes a us of a multiprocessor; us */
     const double slot = ZC_SPARSE_TILE_BYTES, bytes = (double)p->steps / c->parts * slot;
     const double asked = c->warps * c->slots * slot / latency;
-    const double each = least(asked, road / (double)zc_ceil_div(parts, p->sm_count));
-    return (double)parts * bytes / least(rate * p->sm_count, (double)parts * each);
+    const double each = fmin(asked, road / (double)zc_ceil_div(parts, p->sm_count));
+    return (double)parts * bytes / fmin(rate * p->sm_count, (double)parts * each);
 }
 
 /* Those that a block has beyond the first, and blocks that begin when others have ended, come
@@ -106,7 +98,7 @@ static double tiles_us(const problem *p, const candidate *c, const load *l)
     const double products = most_tiles * eights_of(c) * product_us / 4; /* warps at once */
     const double memory =
         (double)times * together_us(p, c, l->there) + (rest ? together_us(p, c, rest) : 0);
-    return most(memory, products);
+    return fmax(memory, products);
 }
 
 /* Microseconds beyond what any kernel takes, with the numbers of gemv_sm90.c and

@@ -1,17 +1,9 @@
 #include "kernels/linear_cost.h"
 
+#include <math.h>
+
 #include "kernels/choose.h"
 #include "kernels/sm90.h"
-
-static double least(double a, double b)
-{
-    return a < b ? a : b;
-}
-
-static double most(double a, double b)
-{
-    return a > b ? a : b;
-}
 
 static double tall_us(const zc_linear_work *w)
 {
@@ -32,15 +24,15 @@ static double few_us(const zc_linear_work *w)
     const zc_linear_work one = {.m = 1, .n = w->n, .k = w->k};
     const zc_linear_work few = {.m = w->m > 9 ? w->m : 9, .n = w->n, .k = w->k};
     const double us = zc_gemv_sm90_us(&one);
-    return w->m > one.m ? most(1.1 * us, zc_gemm_few_sm90_us(&few)) : us;
+    return w->m > one.m ? fmax(1.1 * us, zc_gemm_few_sm90_us(&few)) : us;
 }
 
 double zc_linear_dense_us(const zc_linear_work *w)
 {
-    return w->m < ZC_SM90_ROWS ? few_us(w) : least(few_us(w), tall_us(w));
+    return w->m < ZC_SM90_ROWS ? few_us(w) : fmin(few_us(w), tall_us(w));
 }
 
 double zc_linear_sparse_us(const zc_linear_work *w)
 {
-    return least(zc_gemv_sparse_sm90_us(w), zc_gemm_sparse_sm90_us(w));
+    return fmin(zc_gemv_sparse_sm90_us(w), zc_gemm_sparse_sm90_us(w));
 }

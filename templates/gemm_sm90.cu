@@ -5,6 +5,7 @@
 //
 // spec.h: see zc/gemm.cuh, zc/gemm_tiles.cuh and zc/fused.cuh; Z_WHOLE (have all tiles columns for all of their width?); Z_GATED: GatedLinear; zc/row_moments.cuh; Z_PIECE: threads store results, whose rows are
 // so many bytes or a multiple, 16 at most (and have no moments). Entry 1: see zc/gemm_second.cuh.
+#include "zc/gelu_codes.cuh"
 #include "zc/gemm.cuh"
 #include "zc/gemm_tiles.cuh"
 #include "zc/row_moments.cuh"
@@ -129,14 +130,13 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
                 for (int e = 0; e < 2; e += ZC_GEMM_NEAR)
                     out[matrix * RESULT_GROUPS + j][e / ZC_GEMM_NEAR].load(of, column_of(first, j, e));
     }
-    // Results of neighbours; whole: what the result's moments are of. A second matrix's addends and sums stand behind the first's.
-    ZC_MEMBER void finish_near(const zc_gemm_item &item, int at, int row, int col, const row_moments &moments,
-                               const zc_gemm_addend<ZC_GEMM_NEAR> *addend, const zc_product_sum *sum, u32 tile,
-                               zc_gemm_one *result, f32 *whole) const {
+    // v: of neighbours, before the fused work. A second matrix's addends and sums stand behind the first's.
+    ZC_MEMBER void finish_near(const zc_gemm_item &item, int row, int col, const row_moments &moments,
+                               const zc_gemm_addend<ZC_GEMM_NEAR> *addend, const zc_product_sum *sum, u32 tile, f32 *v) const {
         constexpr int N = ZC_GEMM_NEAR;
         zc_moments_columns_of<N> columns;
         columns.load(p.moments, col);
-        f32 s[N], v[N];
+        f32 s[N];
 #pragma unroll
         for (int e = 0; e < N; e++) s[e] = moments.product(columns, e, (f32)sum[e]);
         zc_gemm_near<N>(p.g, item, *addend, row, col, s, v);
@@ -150,20 +150,24 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
 #pragma unroll
             for (int e = 0; e < N; e++) v[e] = moments.plus(columns, e, v[e], zc_get(skip.v[e]));
         }
-#pragma unroll
-        for (int e = 0; e < N; e++) whole[e] = v[e];
-        zc_fused_near_to<N>(p.g.fused, v, result, at * p.g.m + row, col, (int)p.g.n, tile);
     }
-    // col: of the first of each of them that are read at once.
+    // col: of the first of each of them that are read at once; whole: what the result's moments are of.
     ZC_MEMBER zc_gemm_two finish(const zc_gemm_item &item, int at, int row, const int *col, const row_moments &moments,
                                  const pair_addends &addend, const zc_product_sum *sum, u32 tile, zc_gemm_kept &whole) const {
-        zc_gemm_one v[2];
-        f32 w[2];
+        f32 v[2];
 #pragma unroll
         for (int e = 0; e < 2; e += ZC_GEMM_NEAR)
-            finish_near(item, at, row, col[e], moments, addend + e / ZC_GEMM_NEAR, sum + e, tile, v + e, w + e);
-        if constexpr (ZC_GEMM_KEEP) whole = zc_pack(Z_T(), w[0], w[1]);
-        return zc_pack(Z_Y(), v[0], v[1]);
+            finish_near(item, row, col[e], moments, addend + e / ZC_GEMM_NEAR, sum + e, tile, v + e);
+        if constexpr (ZC_GEMM_KEEP) whole = zc_pack(Z_T(), v[0], v[1]);
+#ifdef Z_FUSED_PAIR
+        return Z_FUSED_PAIR(v[0], v[1]);
+#else
+        zc_gemm_one y[2];
+#pragma unroll
+        for (int e = 0; e < 2; e += ZC_GEMM_NEAR)
+            zc_fused_near_to<ZC_GEMM_NEAR>(p.g.fused, v + e, y + e, at * p.g.m + row, col[e], (int)p.g.n, tile);
+        return zc_pack(Z_Y(), y[0], y[1]);
+#endif
     }
     // Of a row's part, of which this thread and its three neighbours have pairs in each group of 8 columns.
     ZC_MEMBER void keep(int row, int col, const zc_gemm_kept (&whole)[8]) const {

@@ -91,6 +91,7 @@ static zc_status put_work(zc_gen *g, fused_work *w)
         return put_sum(g, w, zc_expr_dtype(e, 0), types, &sum);
     zc_gen_literals(g, e, types);
     put_literals(g, w, first);
+    if (w->at_end) zc_gen_pair(g, w->prefix, e);
     return zc_gen_expr(g, w->function, e, types, w->at_end);
 }
 

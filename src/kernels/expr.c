@@ -393,6 +393,26 @@ zc_status zc_gen_expr(zc_gen *g, const char *name, const zc_expr *e, const zc_dt
     return written(g);
 }
 
+/* The Gelu of input 0, an f16 that nobody rounded, as codes whose scale f16 holds well: the scale's
+ * reciprocal and the zero point are q's. */
+static bool is_gelu_in_codes(const zc_expr *e, quantised *q)
+{
+    if (e->nresults != 1 || !quantised_of(e, &e->nodes[e->result[0]], q)) return false;
+    const zc_expr_node *n = &e->nodes[q->x];
+    if (n->op == ZC_EX_CAST && n->dtype == ZC_F32) n = &e->nodes[n->arg[0]];
+    const int x = gelu_of(e, n);
+    return x >= 0 && n->dtype == ZC_F16 && e->nodes[x].op == ZC_EX_INPUT &&
+           e->nodes[x].input == 0 && q->scale >= 0x1p-10f && q->scale <= 0x1p10f;
+}
+
+void zc_gen_pair(zc_gen *g, const char *name, const zc_expr *e)
+{
+    quantised q;
+    if (!is_gelu_in_codes(e, &q)) return;
+    zc_buf_printf(&g->spec, "#define Z_%s_PAIR(a, b) zq_gelu_codes<%s>(a, b, 0x%xu, %d)\n", name,
+                  zc_gen_type_name(zc_expr_dtype(e, 0)), zc_f32_to_f16(1 / q.scale), q.zero);
+}
+
 zc_status zc_gen_results(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in)
 {
     zc_buf *b = &g->spec;

@@ -118,6 +118,9 @@ bool zc_gen_broadcast(zc_gen *g, const char *prefix, zc_shape to, int n, const z
  * compute type and not rounded, and the result is stored, which rounds it. */
 zc_status zc_gen_expr(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in,
                       bool at_end);
+/* Z_name_PAIR(a, b): an expression of two neighbouring x0, not rounded, and what it makes packed as
+ * it is stored; where both at once are fewer instructions. */
+void zc_gen_pair(zc_gen *g, const char *name, const zc_expr *e);
 /* Numbers that are no constants of the function, as far as there is room: they become the choice's,
  * and inputs of e behind the others, whose types `types` gets. Kernels that differ in such numbers
  * are one. */

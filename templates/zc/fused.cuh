@@ -2,6 +2,8 @@
 // it is written, y = zc_fused(params, y, at), `at` being the element's place in the operand or result. The work is
 // point(x, in0[..], in1[..], ...), operands broadcast. zc_fused_cells does it for neighbours of a row of a matrix.
 //
+// Z_FUSED_PAIR(a, b): that of two neighbours, packed, in fewer instructions and to f16's precision (zc/gelu_codes.cuh).
+//
 // spec.h, with W one of PRE and FUSED: Z_W, when there is any, with Z_W_COUNT (of operands), Z_W_INPUTS(X) = X(i, type)
 // ..., Z_W_ARGS(A) = , A(0), A(1) ..., Z_W_LITERALS(p) = , p.literals[0] ... (numbers that the function gets behind the
 // operands) and zc_pre_point or zc_fused_point; with static shapes also Z_W_RANK, Z_W_DIMS and Z_W_STRIDES, with such as take

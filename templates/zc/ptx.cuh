@@ -321,18 +321,36 @@ ZC_FMA_PAIR(zc_fma_f16x2, "f16x2")
 ZC_FMA_PAIR(zc_fma_bf16x2, "bf16x2")
 #undef ZC_FMA_PAIR
 
-/* The larger ones of two numbers or pairs, NaN where one is. */
-#define ZC_LARGER(name, type, T, c)                                                                \
+/* The larger or smaller ones of two numbers or pairs, NaN where one is. */
+#define ZC_BEYOND(name, which, type, T, c)                                                                \
     ZC_INLINE T name(T a, T b)                                                                     \
     {                                                                                              \
         T r;                                                                                       \
-        asm("max.NaN." type " %0, %1, %2;" : "=" c(r) : c(a), c(b));                               \
+        asm(which ".NaN." type " %0, %1, %2;" : "=" c(r) : c(a), c(b));                               \
         return r;                                                                                  \
     }
-ZC_LARGER(zc_larger_f16x2, "f16x2", u32, "r")
-ZC_LARGER(zc_larger_bf16x2, "bf16x2", u32, "r")
-ZC_LARGER(zc_larger_f32, "f32", f32, "f")
-#undef ZC_LARGER
+ZC_BEYOND(zc_larger_f16x2, "max", "f16x2", u32, "r")
+ZC_BEYOND(zc_larger_bf16x2, "max", "bf16x2", u32, "r")
+ZC_BEYOND(zc_larger_f32, "max", "f32", f32, "f")
+ZC_BEYOND(zc_smaller_f16x2, "min", "f16x2", u32, "r")
+#undef ZC_BEYOND
+
+/* Each of a pair within the limits of the same half, which are no NaN: NaN becomes the least. */
+ZC_INLINE u32 zc_within_f16x2(u32 x, u32 least, u32 most)
+{
+    u32 r;
+    asm("max.f16x2 %0, %1, %2;" : "=r"(r) : "r"(x), "r"(least));
+    asm("min.f16x2 %0, %1, %2;" : "=r"(r) : "r"(r), "r"(most));
+    return r;
+}
+
+/* All bits of a half that is a number, none of one that is NaN. */
+ZC_INLINE u32 zc_numbers_f16x2(u32 x)
+{
+    u32 r;
+    asm("set.eq.u32.f16x2 %0, %1, %1;" : "=r"(r) : "r"(x));
+    return r;
+}
 
 /* x, or what is beyond -most and most the nearer of them; NaN stays. */
 ZC_INLINE f32 zc_within(f32 x, f32 most)
@@ -352,6 +370,12 @@ ZC_INLINE u16 zc_f32x2_to_e4m3x2(f32 low, f32 high)
     asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(r) : "f"(high), "f"(low));
     return r;
 }
+ZC_INLINE u16 zc_f16x2_to_e4m3x2(u32 pair)
+{
+    u16 r;
+    asm("cvt.rn.satfinite.e4m3x2.f16x2 %0, %1;" : "=h"(r) : "r"(pair));
+    return r;
+}
 ZC_INLINE f32 zc_e4m3_to_f32(u8 v)
 {
     u32 pair;
@@ -368,6 +392,14 @@ ZC_INLINE f32 zc_exp2_approx(f32 v)
 {
     f32 r;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+    return r;
+}
+
+/* Of a pair of f16, subnormal results, too. */
+ZC_INLINE u32 zc_exp2_f16x2(u32 v)
+{
+    u32 r;
+    asm("ex2.approx.f16x2 %0, %1;" : "=r"(r) : "r"(v));
     return r;
 }
 

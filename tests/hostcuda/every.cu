@@ -34,6 +34,7 @@ extern "C" __global__ void __launch_bounds__(128, 2)
     h[3] = zc_f32_to_f16(f[3]), h[4] = zc_f32_to_bf16(f[4]);
     u[12] = zc_f32_to_tf32(f[10]) + zc_f32x2_to_f16x2(f[9], f[10]) + zc_f32x2_to_bf16x2(f[9], f[10]);
     u[13] = zc_larger_f16x2(u[14], u[15]) + zc_larger_bf16x2(u[16], u[17]);
+    u[14] = zc_within_f16x2(zc_smaller_f16x2(u[14], u[13]), u[15], u[16]) & zc_numbers_f16x2(zc_exp2_f16x2(u[17]));
     f[11] = zc_exp2_approx(f[10]) + zc_div_approx(f[10], f[9]) + zc_sqrt_approx(f[9]) + zc_rsqrt_approx(f[9]) + zc_reciprocal_approx(f[9]);
     h[5] = zc_f64_to_f16(d[3]), h[6] = zc_f64_to_bf16(d[4]);
     i[1] = zc_dp4a(i[2], i[3], i[4]) + zc_dp4a_us(u[6], i[5], i[6]) + zc_dp4a_su(i[7], u[7], i[8]);

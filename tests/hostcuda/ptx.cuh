@@ -407,6 +407,28 @@ ZC_INLINE u32 zc_larger_bf16x2(u32 a, u32 b)
                               zc_larger_f32(zc_bf16_to_f32(a >> 16), zc_bf16_to_f32(b >> 16)));
 }
 
+ZC_INLINE u32 zc_smaller_f16x2(u32 a, u32 b)
+{
+    return zc_larger_f16x2(a ^ 0x80008000u, b ^ 0x80008000u) ^ 0x80008000u;
+}
+
+ZC_INLINE u32 zc_within_f16x2(u32 x, u32 least, u32 most)
+{
+    f32 r[2];
+    for (int i = 0; i < 2; i++) {
+        const f32 v = zc_f16_to_f32((u16)(x >> 16 * i)), low = zc_f16_to_f32((u16)(least >> 16 * i));
+        const f32 high = zc_f16_to_f32((u16)(most >> 16 * i));
+        r[i] = v > high ? high : v >= low ? v : low;
+    }
+    return zc_f32x2_to_f16x2(r[0], r[1]);
+}
+
+ZC_INLINE u32 zc_numbers_f16x2(u32 x)
+{
+    const f32 low = zc_f16_to_f32((u16)x), high = zc_f16_to_f32((u16)(x >> 16));
+    return (low == low ? 0xffffu : 0u) | (high == high ? 0xffff0000u : 0u);
+}
+
 ZC_INLINE f32 zc_within(f32 x, f32 most)
 {
     return x < -most ? -most : x > most ? most : x;
@@ -579,6 +601,11 @@ ZC_INLINE f32 zc_exp2_approx(f32 v)
 {
     const f32 r = exp2f(v);
     return r < 1.17549435e-38f ? 0.0f : r;
+}
+
+ZC_INLINE u32 zc_exp2_f16x2(u32 v)
+{
+    return zc_f32x2_to_f16x2(exp2f(zc_f16_to_f32((u16)v)), exp2f(zc_f16_to_f32((u16)(v >> 16))));
 }
 
 ZC_INLINE f32 zc_reciprocal_approx(f32 v)

@@ -1,6 +1,6 @@
 // Matrix products of f16, bf16, tf32 or e4m3 on Hopper: persistent blocks with the pipeline of zc/gemm_sm90.cuh. LinearMoments' skip, or
-// an operand of the fused work that has the result's shape, comes by the copy engine; results leave by it, or where they are
-// f32 or their rows do not all begin at multiples of 16 bytes, by stores of the threads. Of GatedLinear's two products a thread has
+// an operand of the fused work that has the result's shape, comes by the copy engine; results leave by it, codes of 8 bits by panels
+// of 128 columns, or where they are f32 or their rows do not all begin at multiples of 16 bytes, by stores of the threads. Of GatedLinear's two products a thread has
 // the sums of the same places.
 //
 // spec.h: see zc/gemm.cuh, zc/gemm_tiles.cuh and zc/fused.cuh; Z_WHOLE (have all tiles columns for all of their width?); Z_GATED: GatedLinear; zc/row_moments.cuh; Z_PIECE: threads store results, whose rows are
@@ -35,7 +35,7 @@ constexpr int ZC_GEMM_MATRICES = 2; // the second product multiplies the first o
 #else
 constexpr int ZC_GEMM_MATRICES = 1;
 #endif
-constexpr bool ZC_GEMM_TENSOR_Y = !ZC_GEMM_PART && !ZC_GEMM_PIECE;
+constexpr bool ZC_GEMM_TENSOR_Y = !ZC_GEMM_PART && !ZC_GEMM_PIECE, ZC_GEMM_CODES = ZC_GEMM_TENSOR_Y && sizeof(Z_Y) == 1;
 // Threads store rows that begin within pieces of 16 bytes.
 constexpr bool ZC_GEMM_RAGGED = !ZC_GEMM_PART && ZC_GEMM_PIECE && ZC_GEMM_PIECE < 16;
 constexpr int ZC_GEMM_STAGING = ZC_GEMM_TENSOR_Y ? 2 : 0;
@@ -219,6 +219,39 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
             }
         });
     }
+    // Codes by panels of 128 columns, of 64 rows.
+    ZC_MEMBER void send_codes(const zc_gemm_item &item, const zc_gemm_origin &t, int warpgroup, int thread,
+                              const block_moments (&moments)[PIPE::BLOCKS], addends &addend, const typename PIPE::sums &sum,
+                              int &buffer) const {
+        constexpr int ACROSS = 128, GROUPS = ACROSS / 8;
+        static_assert(!PIPE::EXTRA && Z_TILE_N % ACROSS == 0, "whole panels, and no operand by the copy engine");
+        const int top = t.row + (Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS * 64);
+#pragma unroll
+        for (int first = 0; first < Z_TILE_N; first += ACROSS) {
+            if (LATE) ask_addends(item, t.col, first / 8, GROUPS, thread, addend);
+#pragma unroll
+            for (int i = 0; i < PIPE::BLOCKS; i++)
+                this->send(&p.y, {top + i * 64, t.col + first, t.item}, warpgroup, thread, buffer, [&](u32 to) {
+                    lay_codes(item, t, top + i * 64, first, thread, moments[i], addend, sum[i], this->memory + (to - this->smem));
+                });
+        }
+    }
+    ZC_MEMBER void lay_codes(const zc_gemm_item &item, const zc_gemm_origin &t, int row, int first, int thread,
+                             const block_moments &moments, const addends &addend, const zc_product_sum *sum,
+                             unsigned char *panel) const {
+        const int line = thread / 32 * 16 + thread % 32 / 4;
+        const u32 tile[4] = {};
+#pragma unroll
+        for (int group = 0; group < 16; group += 2) {
+            zc_gemm_two out[4];
+            finish_pairs(item, t, row, first + group * 8, thread, moments, addend, sum, tile, out);
+#pragma unroll
+            for (int j = 0; j < 4; j++) { // two rows, eight apart, whose pieces have the same order
+                const int at = (j / 2) * 8 + thread % 4 * 2;
+                *(zc_gemm_two *)(panel + (line + j % 2 * 8) * PIPE::LINE + (group / 2 ^ line % 8) * 16 + at) = out[j];
+            }
+        }
+    }
     // Each warp lays its 16 rows of a panel down in shared memory, some columns at once for the sake of registers, and stores
     // them by pieces of 16 bytes: a row lies as far behind a piece's begin as it does in memory. What it has of a last piece
     // waits for the tile's next panel, so that only what a tile ends with is stored by elements.
@@ -397,6 +430,8 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
             if constexpr (ZC_GEMM_SCALED) lay_terms(t, warpgroup, thread, terms, item);
             if constexpr (ZC_GEMM_PART)
                 store_sums(t, warpgroup, thread, sum);
+            else if constexpr (ZC_GEMM_CODES)
+                send_codes(item, t, warpgroup, thread, moments, addend, sum, buffer);
             else if constexpr (ZC_GEMM_RAGGED)
                 store_ragged(item, t, warpgroup, thread, moments, addend, sum);
             else

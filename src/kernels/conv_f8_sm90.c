@@ -68,7 +68,8 @@ zc_status zc_gen_conv_f8_sm90(zc_gen *g)
     zc_gen_patches(g, &a, &w);
     ZC_TRY(zc_gen_sm90(g, &p));
     if (g->declined[0]) return ZC_OK;
-    if (p.piece) zc_gen_define(g, "PIECE", "%d", p.piece);
+    if (!zc_sm90_sends(p.n, zc_gen_out_type(g, 0), g->config))
+        zc_gen_define(g, "PIECE", "%d", p.piece);
     zc_gen_sm90_factors(g, zc_gen_in_type(g, ZC_IN_ScaledConv_x),
                         zc_gen_in_type(g, ZC_IN_ScaledConv_w));
     if (zc_gen_in(g, ZC_IN_ScaledConv_w)->kind == ZC_P_CONST) zc_gen_define(g, "B_CONSTANT", "1");
@@ -110,7 +111,6 @@ zc_status zc_launch_conv_f8_sm90(zc_launch *l)
     ZC_TRY(zc_launch_epilogue(l, &p.g.fused));
     ZC_TRY(zc_launch_conv_maps(l, w, &window, (int)config[ZC_SM90_TILE_M],
                                (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]), &p));
-    if (!zc_sm90_piece(p.g.n, l->out[0].dtype))
-        ZC_TRY(zc_sm90_like_y(l, &p, p.g.y, ZC_U16, p.g.y_ld, ZC_SM90_DEPTH, &p.y));
+    ZC_TRY(zc_sm90_y_map(l, &p));
     return zc_launch_sm90(l, &p);
 }

@@ -29,7 +29,8 @@ zc_status zc_gen_gemm_f8_sm90(zc_gen *g)
                          .stepwise = !bytes && s.k > ZC_SM90_F8_SHORT};
     ZC_TRY(zc_gen_sm90(g, &p));
     if (g->declined[0]) return ZC_OK;
-    if (p.piece) zc_gen_define(g, "PIECE", "%d", p.piece);
+    if (!zc_sm90_sends(p.n, zc_gen_out_type(g, 0), g->config))
+        zc_gen_define(g, "PIECE", "%d", p.piece);
     ZC_TRY(zc_gen_matmul_spec(g, &form));
     zc_gen_epilogue_cells(g);
     return ZC_OK;

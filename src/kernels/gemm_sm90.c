@@ -254,7 +254,8 @@ zc_status zc_gen_sm90_product(zc_gen *g, const zc_matmul_form *form, const zc_ma
         return zc_gen_decline(g, "moments of a result that threads store");
     ZC_TRY(zc_gen_sm90(g, &p));
     if (g->declined[0]) return ZC_OK;
-    if (p.piece) zc_gen_define(g, "PIECE", "%d", p.piece);
+    if (!zc_sm90_sends(p.n, zc_gen_out_type(g, 0), g->config))
+        zc_gen_define(g, "PIECE", "%d", p.piece);
     zc_gen_row_moments(g, s);
     ZC_TRY(zc_gen_matmul_spec(g, form));
     zc_gen_epilogue_cells(g);
@@ -344,8 +345,7 @@ zc_status zc_launch_gemm_sm90(zc_launch *l)
         p.second_c = zc_launch_in(l, form.gate_c);
         ZC_TRY(zc_sm90_b_map(l, &form, form.gate, lines, &p, &p.second_b));
     }
-    if (!zc_sm90_piece(mm.n, l->out[0].dtype))
-        ZC_TRY(zc_sm90_like_y(l, &p, p.g.y, ZC_U16, p.g.y_ld, ZC_SM90_DEPTH, &p.y));
+    ZC_TRY(zc_sm90_y_map(l, &p));
     zc_launch_row_moments(l, &p.moments);
     ZC_TRY(zc_launch_sm90(l, &p));
     return form.norm ? zc_matmul_launch_norm(l, &p.g) : ZC_OK;

@@ -16,6 +16,14 @@ int zc_sm90_piece(int64_t n, zc_dtype dtype)
     return bytes == 2 && piece == 16 ? 0 : piece;
 }
 
+bool zc_sm90_sends(int64_t n, zc_dtype dtype, const int64_t *config)
+{
+    const int piece = zc_sm90_piece(n, dtype);
+    const bool panels =
+        config[ZC_SM90_TILE_N] % ZC_SM90_LINE == 0 && config[ZC_SM90_FUSED_TILE] < 0;
+    return !piece || (zc_dtype_bits(dtype) == 8 && piece == 16 && panels);
+}
+
 int zc_sm90_byte_piece(int64_t n, zc_dtype dtype)
 {
     int piece = zc_sm90_piece(n, dtype);
@@ -174,4 +182,12 @@ zc_status zc_sm90_like_y(zc_launch *l, const struct zc_gemm_sm90_params *p, cons
     zc_tensor_box box = zc_sm90_box(data, dtype, n, m, p->items, pitch, m * pitch);
     box.box[1] = (uint32_t)rows;
     return zc_launch_tensor_map(l, &box, out);
+}
+
+zc_status zc_sm90_y_map(zc_launch *l, struct zc_gemm_sm90_params *p)
+{
+    const zc_dtype y = l->out[0].dtype;
+    if (!zc_sm90_sends(p->g.n, y, l->kernel->config)) return ZC_OK;
+    return zc_sm90_like_y(l, p, p->g.y, zc_dtype_bits(y) == 8 ? ZC_U8 : ZC_U16, p->g.y_ld, 64,
+                          &p->y);
 }

@@ -81,6 +81,11 @@ bool zc_sm90_in_pieces(int64_t n);
 /* The most bytes, 16 at most, that divide such a result's rows where threads store them; 0: the
  * copy engine does. */
 int zc_sm90_piece(int64_t n, zc_dtype dtype);
+/* Does the copy engine store such results, in a configuration of gemm_sm90.cu? Codes of 8 bits by
+ * panels of 128 columns. */
+bool zc_sm90_sends(int64_t n, zc_dtype dtype, const int64_t *config);
+/* The map of such a result. */
+zc_status zc_sm90_y_map(zc_launch *l, struct zc_gemm_sm90_params *p);
 /* The same of results of products of 8-bit integers, whose bytes the copy engine stores, too. */
 int zc_sm90_byte_piece(int64_t n, zc_dtype dtype);
 /* Of the kernels for few rows, with n columns in tiles: blocks that share the summed axis have one

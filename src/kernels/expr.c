@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/affine.h"
 #include "kernels/gen.h"
 #include "op/activation.h"
+#include "op/affine.h"
 #include "op/pointwise.h"
 
 static const char *const functions[ZC_EXPR_OP_COUNT] = {
@@ -66,38 +66,6 @@ static int gelu_of(const zc_expr *e, const zc_expr_node *n)
     int v = times(e, n->arg[0], 0.5);
     bool is = v >= 0 && f && f->op == ZC_EX_ERF && times(e, f->arg[0], 0.70710678118654752) == v;
     return is ? v : -1;
-}
-
-/* T(round(x / scale) + zero) of f32, T of 8 bits, as QuantizeLinear is written; or e4m3(x / scale).
- */
-typedef struct quantised {
-    int x;
-    float scale;
-    int zero;
-} quantised;
-
-static bool is_constant(const zc_expr_node *n, double least, double most)
-{
-    return n->op == ZC_EX_CONST && n->dtype == ZC_F32 && n->f >= least && n->f <= most;
-}
-
-static bool quantised_of(const zc_expr *e, const zc_expr_node *n, quantised *out)
-{
-    const bool bytes = n->dtype == ZC_I8 || n->dtype == ZC_U8;
-    if (n->op != ZC_EX_CAST || (!bytes && n->dtype != ZC_F8E4M3FN)) return false;
-    const zc_expr_node *round = &e->nodes[n->arg[0]], *zero = NULL;
-    if (bytes && round->op == ZC_EX_ADD) {
-        zero = &e->nodes[round->arg[1]];
-        round = &e->nodes[round->arg[0]];
-        if (!is_constant(zero, -128, 255) || zero->f != rint(zero->f)) return false;
-    }
-    if (bytes && round->op != ZC_EX_ROUND) return false;
-    const zc_expr_node *div = bytes ? &e->nodes[round->arg[0]] : round;
-    if (div->op != ZC_EX_DIV || !is_constant(&e->nodes[div->arg[1]], 0x1p-100, 0x1p100))
-        return false;
-    *out = (quantised){
-        .x = div->arg[0], .scale = (float)e->nodes[div->arg[1]].f, .zero = zero ? (int)zero->f : 0};
-    return true;
 }
 
 /* A bound of a node's magnitude, from those of the nodes in front; infinite where there is none. */
@@ -185,17 +153,9 @@ static bool is_unrounded(const zc_expr *e, int n, place at)
     return is[n];
 }
 
-static bool sum_of(const zc_expr *e, int n, zc_affine *out)
-{
-    const zc_dtype dtype = e->nodes[n].dtype;
-    quantised q;
-    return zc_dtype_is_int(dtype) && quantised_of(e, &e->nodes[n], &q) &&
-           zc_affine_of(e, q.x, dtype, q.scale, q.zero, out);
-}
-
 bool zc_gen_is_sum(const zc_expr *e, zc_affine *out)
 {
-    return e->nresults == 1 && sum_of(e, e->result[0], out);
+    return e->nresults == 1 && zc_affine_of(e, e->result[0], out);
 }
 
 static void put_sum(zc_buf *b, zc_dtype dtype, const zc_affine *sum)
@@ -205,7 +165,7 @@ static void put_sum(zc_buf *b, zc_dtype dtype, const zc_affine *sum)
 }
 
 /* The scale's reciprocal is two floats, as zc_divided wants it. */
-static void put_quantised(zc_buf *b, const zc_expr *e, int n, const quantised *q, place at)
+static void put_quantised(zc_buf *b, const zc_expr *e, int n, const zc_quantised *q, place at)
 {
     const bool within = magnitude_of(e, q->x) < 0x1p19 * (double)q->scale;
     const double reciprocal = 1 / (double)q->scale;
@@ -226,9 +186,9 @@ static void put_quantised(zc_buf *b, const zc_expr *e, int n, const quantised *q
  * compiler need not: a byte, or e4m3's number, is to be the one that the graph says. */
 static bool has_quantised(const zc_expr *e)
 {
-    quantised q;
+    zc_quantised q;
     for (int i = 0; i < e->count; i++)
-        if (quantised_of(e, &e->nodes[i], &q)) return true;
+        if (zc_quantised_of(e, i, &q)) return true;
     return false;
 }
 
@@ -290,13 +250,13 @@ static void put_node(zc_buf *b, const zc_expr *e, int at, place where)
     const char *type = zc_gen_type_name(n->dtype);
     const zc_expr_node *f = one_plus(e, n);
     int gelu = gelu_of(e, n);
-    quantised q;
+    zc_quantised q;
     zc_affine sum;
     if (gelu >= 0) {
         zc_buf_printf(b, "zq_gelu(v%d)", gelu);
-    } else if (sum_of(e, at, &sum)) {
+    } else if (zc_affine_of(e, at, &sum)) {
         put_sum(b, n->dtype, &sum);
-    } else if (quantised_of(e, n, &q)) {
+    } else if (zc_quantised_of(e, at, &q)) {
         put_quantised(b, e, at, &q, where);
     } else if (n->op == ZC_EX_MUL && n->dtype == ZC_F32 && has_quantised(e)) {
         zc_buf_printf(b, "zc_product32(v%d, v%d)", x, y);
@@ -395,9 +355,9 @@ zc_status zc_gen_expr(zc_gen *g, const char *name, const zc_expr *e, const zc_dt
 
 /* The Gelu of input 0, an f16 that nobody rounded, as codes whose scale f16 holds well: the scale's
  * reciprocal and the zero point are q's. */
-static bool is_gelu_in_codes(const zc_expr *e, quantised *q)
+static bool is_gelu_in_codes(const zc_expr *e, zc_quantised *q)
 {
-    if (e->nresults != 1 || !quantised_of(e, &e->nodes[e->result[0]], q)) return false;
+    if (e->nresults != 1 || !zc_quantised_of(e, e->result[0], q)) return false;
     const zc_expr_node *n = &e->nodes[q->x];
     if (n->op == ZC_EX_CAST && n->dtype == ZC_F32) n = &e->nodes[n->arg[0]];
     const int x = gelu_of(e, n);
@@ -407,7 +367,7 @@ static bool is_gelu_in_codes(const zc_expr *e, quantised *q)
 
 void zc_gen_pair(zc_gen *g, const char *name, const zc_expr *e)
 {
-    quantised q;
+    zc_quantised q;
     if (!is_gelu_in_codes(e, &q)) return;
     zc_buf_printf(&g->spec, "#define Z_%s_PAIR(a, b) zq_gelu_codes<%s>(a, b, 0x%xu, %d)\n", name,
                   zc_gen_type_name(zc_expr_dtype(e, 0)), zc_f32_to_f16(1 / q.scale), q.zero);

@@ -8,7 +8,7 @@
 #ifndef ZC_KERNELS_GEN_H
 #define ZC_KERNELS_GEN_H
 
-#include "kernels/affine.h"
+#include "op/affine.h"
 #include "op/expr.h"
 #include "op/kernels.h"
 #include "planfile/program.h"

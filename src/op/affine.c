@@ -2,11 +2,38 @@
  * added, divided and rounded, which takes several times the instructions of one sum of two
  * products. Factors a digit off do as well where none of the 65,536 results tells the difference,
  * and that is found out by computing all of them. */
-#include "kernels/affine.h"
+#include "op/affine.h"
 
 #include <math.h>
 
 enum { NODES = 48, CODES = 256 };
+
+/* ---- what quantises ---- */
+
+static bool is_constant(const zc_expr_node *n, double least, double most)
+{
+    return n->op == ZC_EX_CONST && n->dtype == ZC_F32 && n->f >= least && n->f <= most;
+}
+
+bool zc_quantised_of(const zc_expr *e, int n, zc_quantised *out)
+{
+    const zc_expr_node *cast = &e->nodes[n];
+    const bool bytes = cast->dtype == ZC_I8 || cast->dtype == ZC_U8;
+    if (cast->op != ZC_EX_CAST || (!bytes && cast->dtype != ZC_F8E4M3FN)) return false;
+    const zc_expr_node *round = &e->nodes[cast->arg[0]], *zero = NULL;
+    if (bytes && round->op == ZC_EX_ADD) {
+        zero = &e->nodes[round->arg[1]];
+        round = &e->nodes[round->arg[0]];
+        if (!is_constant(zero, -128, 255) || zero->f != rint(zero->f)) return false;
+    }
+    if (bytes && round->op != ZC_EX_ROUND) return false;
+    const zc_expr_node *div = bytes ? &e->nodes[round->arg[0]] : round;
+    if (div->op != ZC_EX_DIV || !is_constant(&e->nodes[div->arg[1]], 0x1p-100, 0x1p100))
+        return false;
+    *out = (zc_quantised){
+        .x = div->arg[0], .scale = (float)e->nodes[div->arg[1]].f, .zero = zero ? (int)zero->f : 0};
+    return true;
+}
 
 /* One node of those that the dividend needs. */
 typedef struct step {
@@ -147,11 +174,6 @@ static bool line_of_form(const form *f, line *out)
 
 /* ---- what the graph says ---- */
 
-typedef struct quantisation {
-    float scale;
-    int zero; /* from the least byte on */
-} quantisation;
-
 /* Results of all pairs of bytes, or of one byte. */
 typedef struct table {
     int firsts, seconds;
@@ -184,7 +206,8 @@ static float value_of(const step *s, const float *x, const float *before)
     }
 }
 
-static void compute(const form *f, const quantisation *q, table *t)
+/* Zero points are from the least byte on. */
+static void compute(const form *f, const zc_quantised *q, table *t)
 {
     float values[NODES], x[2];
     for (int first = 0; first < t->firsts; first++) {
@@ -240,32 +263,55 @@ static int away(int i)
     return i % 2 ? (i + 1) / 2 : -i / 2;
 }
 
-static bool search(const form *f, const line *l, const table *t, zc_affine *out)
+zc_affine zc_affine_candidate(const zc_affine_line *l, int i)
 {
     enum { EACH = 5 };
-    pair wrong = {0, 0};
-    for (int i = 0; i < EACH * EACH * EACH; i++) {
-        *out = (zc_affine){.x = {f->x[0], f->x[1] < 0 ? f->x[0] : f->x[1]},
-                           .factor = {moved(l->factor[0], away(i / EACH % EACH)),
-                                      moved(l->factor[1], away(i / EACH / EACH))},
-                           .addend = moved(l->addend, away(i % EACH))};
-        if (is_right_everywhere(out, f, t, &wrong)) return true;
-    }
-    return false;
+    _Static_assert(EACH * EACH * EACH == ZC_AFFINE_CANDIDATES, "each of three numbers");
+    return (zc_affine){.x = {l->x[0], l->x[1]},
+                       .factor = {moved(l->factor[0], away(i / EACH % EACH)),
+                                  moved(l->factor[1], away(i / EACH / EACH))},
+                       .addend = moved(l->addend, away(i % EACH))};
 }
 
-bool zc_affine_of(const zc_expr *e, int of, zc_dtype to, float scale, int zero, zc_affine *out)
+/* The form of what node n quantises, and the line. */
+static bool line_of_node(const zc_expr *e, int n, form *f, zc_quantised *q, zc_affine_line *out)
 {
-    const quantisation q = {scale, to == ZC_I8 ? zero + CODES / 2 : zero};
     const double far = 0x1p20;
-    form f;
+    const zc_dtype to = e->nodes[n].dtype;
     line l;
+    if (!zc_dtype_is_int(to) || !zc_quantised_of(e, n, q) || !collect(e, q->x, f) ||
+        !line_of_form(f, &l))
+        return false;
+    if (to == ZC_I8) q->zero += CODES / 2;
+    l = combined(&l, 1 / (double)q->scale, &l, 0);
+    l.addend += q->zero;
+    *out = (zc_affine_line){.x = {f->x[0], f->x[1] < 0 ? f->x[0] : f->x[1]},
+                            .is_signed = {f->is_signed[0], f->is_signed[f->x[1] >= 0]},
+                            .factor = {l.factor[0], l.factor[1]},
+                            .addend = l.addend};
+    return CODES * (fabs(l.factor[0]) + fabs(l.factor[1])) + fabs(l.addend) < far;
+}
+
+bool zc_affine_line_of(const zc_expr *e, int n, zc_affine_line *out)
+{
+    zc_quantised q;
+    form f;
+    return line_of_node(e, n, &f, &q, out);
+}
+
+bool zc_affine_of(const zc_expr *e, int n, zc_affine *out)
+{
+    zc_quantised q;
+    form f;
+    zc_affine_line l;
     table t = {CODES, 1, {{0}}};
-    if (!collect(e, of, &f) || !line_of_form(&f, &l)) return false;
-    l = combined(&l, 1 / (double)scale, &l, 0);
-    l.addend += q.zero;
-    if (!(CODES * (fabs(l.factor[0]) + fabs(l.factor[1])) + fabs(l.addend) < far)) return false;
+    pair wrong = {0, 0};
+    if (!line_of_node(e, n, &f, &q, &l)) return false;
     if (f.x[1] >= 0) t.seconds = CODES;
     compute(&f, &q, &t);
-    return search(&f, &l, &t, out);
+    for (int i = 0; i < ZC_AFFINE_CANDIDATES; i++) {
+        *out = zc_affine_candidate(&l, i);
+        if (is_right_everywhere(out, &f, &t, &wrong)) return true;
+    }
+    return false;
 }

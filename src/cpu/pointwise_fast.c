@@ -1,10 +1,13 @@
 /* Pointwise expressions over f32, f16, bf16 and bool, a block of elements at a time: each node of
  * the expression is one loop over a block that stays in cache. Other element types take the
- * reference kernel. */
+ * reference kernel. What makes bytes of bytes is run so once for all bytes that there are, and is
+ * one loop from then on (byte_map.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpu/byte_map.h"
+#include "cpu/integer.h"
 #include "cpu/pointwise.h"
 #include "cpu/vmath.h"
 
@@ -98,6 +101,7 @@ typedef struct program {
     int count, slots;
     int nresults;
     int16_t result[ZC_EXPR_MAX_RESULTS]; /* slots */
+    zc_byte_map *map;                    /* the same, of bytes alone; NULL: none */
     instruction code[ZC_EXPR_MAX_NODES];
 } program;
 
@@ -247,6 +251,7 @@ typedef struct stream {
 
 typedef struct job {
     const program *p;
+    const zc_byte_map *map; /* of operands that are WHOLE; NULL: blocks */
     stream in[ZC_EXPR_MAX_INPUTS];
     zc_tensor *out;
     int nout;
@@ -458,10 +463,18 @@ static void run_block(const job *j, int64_t at, int64_t n, frame *f)
     }
 }
 
+static void run_map(const job *j, int64_t at, int64_t n)
+{
+    const uint8_t *x = j->in[0].t->data, *y = j->in[1].t ? j->in[1].t->data : x;
+    zc_byte_map_run(j->map, x + at, y + at, n, (uint8_t *)j->out->data + at);
+}
+
 /* `rows` stretches of n elements, `step` apart. */
 static void run_range(const job *j, int64_t at, int64_t rows, int64_t n, int64_t step)
 {
     frame f;
+    for (int64_t r = 0; j->map && r < rows; r++) run_map(j, at + r * step, n);
+    if (j->map) return;
     start(j->p, &f);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t i = 0; i < n; i += BLOCK)
@@ -476,6 +489,53 @@ static void run_part(void *arg, int64_t begin, int64_t end)
     run_range(j, at, 1, to - at, 0);
 }
 
+/* ---- bytes of bytes ---- */
+
+typedef struct byte_work {
+    const zc_kctx *k;
+    const program *p;
+} byte_work;
+
+/* The operands as tensors of one axis. */
+static void run_bytes(void *arg, const uint8_t *x, const uint8_t *y, int64_t n, uint8_t *to)
+{
+    const byte_work *w = arg;
+    const uint8_t *from[] = {x, y};
+    zc_tensor in[2], out = {.dtype = w->k->out[0].dtype, .rank = 1, .dims = {n}, .data = to};
+    job j = {.p = w->p, .out = &out, .nout = 1};
+    for (int i = 0; i < w->k->nin; i++) {
+        in[i] = (zc_tensor){
+            .dtype = w->k->in[i].dtype, .rank = 1, .dims = {n}, .data = (void *)(uintptr_t)from[i]};
+        j.in[i] = stream_of(&in[i], &out);
+    }
+    run_range(&j, 0, 1, n, 0);
+}
+
+static bool is_of_bytes(const zc_kctx *k)
+{
+    bool is = k->nin >= 1 && k->nin <= 2 && k->nout == 1 && zc_is_byte(&k->out[0]);
+    for (int i = 0; is && i < k->nin; i++) is = zc_is_byte(&k->in[i]);
+    return is;
+}
+
+/* NULL: there is none, or running blocks costs less than finding it. */
+static zc_byte_map *map_of(const zc_kctx *k, const zc_expr *e, const program *p)
+{
+    enum { RUNS = 16 };
+    zc_affine_line line;
+    byte_work w = {k, p};
+    if (!is_of_bytes(k) || zc_tensor_numel(&k->out[0]) < zc_byte_map_all(k->nin) / RUNS)
+        return NULL;
+    const bool is_line = zc_affine_line_of(e, e->result[0], &line);
+    return zc_byte_map_new(k->nin, run_bytes, &w, is_line ? &line : NULL, k->out[0].dtype == ZC_I8);
+}
+
+static void free_program(void *p)
+{
+    if (p) free(((program *)p)->map);
+    free(p);
+}
+
 /* The program for this step: kept in the state; count 0 says that the reference kernel must run. */
 static program *program_of(zc_kctx *k)
 {
@@ -485,7 +545,11 @@ static program *program_of(zc_kctx *k)
     if (!p || !e || zc_pointwise_parse(k, e) != ZC_OK || !translate(e, p)) {
         if (p) p->count = 0;
     }
-    if (p && k->state) *k->state = (zc_kstate){.p = p, .destroy = free, .bytes = sizeof *p};
+    if (!p || !k->state) return p;
+    if (p->count) p->map = map_of(k, e, p);
+    *k->state = (zc_kstate){.p = p,
+                            .destroy = free_program,
+                            .bytes = sizeof *p + (p->map ? zc_byte_map_bytes(p->map) : 0)};
     return p;
 }
 
@@ -502,7 +566,11 @@ static bool prepare(zc_kctx *k, job *j)
         fits = !zc_present(&k->out[i]) || is_stored(k->out[i].dtype);
     *j = (job){.p = fits ? program_of(k) : NULL, .out = k->out, .nout = k->nout};
     if (!j->p || !j->p->count) return false;
-    for (int i = 0; i < k->nin; i++) j->in[i] = stream_of(&k->in[i], &k->out[0]);
+    j->map = j->p->map;
+    for (int i = 0; i < k->nin; i++) {
+        j->in[i] = stream_of(&k->in[i], &k->out[0]);
+        if (j->in[i].how != WHOLE) j->map = NULL;
+    }
     return true;
 }
 
@@ -525,7 +593,7 @@ zc_status zc_fast_pointwise(zc_kctx *k)
     } else if (zc_tensor_numel(&k->out[0]) > 0) {
         int64_t blocks = (zc_tensor_numel(&k->out[0]) + BLOCK - 1) / BLOCK;
         status = repeat_periods(k, j.in, k->nin);
-        if (status == ZC_OK) zc_parallel(k, blocks, 16, run_part, &j);
+        if (status == ZC_OK) zc_parallel(k, blocks, j.map ? 64 : 16, run_part, &j);
     }
     if (!k->state) free((void *)(uintptr_t)j.p);
     return status;

@@ -9,6 +9,9 @@
  *   SIMD_FMA(a,b,c)   a*b+c, in one rounding where the set has it
  *   SIMD_MAX(a,b)     the greater; b where one is NaN; SIMD_MIN(a,b): the smaller
  *   SIMD_BLEND(m,a,b) a where m, the result of a comparison, holds, else b
+ *   SIMD_WHOLE(v)     the nearest integers, ties to even, below 2^22
+ *   SIMD_BYTES(p)     SIMD_VL unsigned bytes from p on as integers
+ *   SIMD_PUT_BYTES(p,v) integers as such bytes, saturated
  *   vf, vi            vectors of floats and of 32-bit integers: + - * / and comparisons work on
  *                     elements, a scalar operand is repeated
  * SIMD_PICK(level, name) is the function for a level. */

@@ -7,5 +7,8 @@
 #undef SIMD_MAX
 #undef SIMD_MIN
 #undef SIMD_BLEND
+#undef SIMD_WHOLE
+#undef SIMD_BYTES
+#undef SIMD_PUT_BYTES
 #undef vf
 #undef vi

@@ -182,11 +182,10 @@ static bool one_result(const zc_node *n)
     return n->nout > 0 && n->out[0];
 }
 
-/* Are there elements that work may be done on? Of bytes by a GPU's kernels alone. */
+/* Are there elements that work may be done on? */
 static bool takes_elements(const absorption *a, const zc_op_info *info, zc_vid v)
 {
-    return is_float(a->g, v) || info->flags & ZC_OPF_SUMS ||
-           (info->flags & ZC_OPF_BYTES && on_gpu(a));
+    return is_float(a->g, v) || info->flags & (ZC_OPF_SUMS | ZC_OPF_BYTES);
 }
 
 /* May node n take work on its result v, for the node p? */

@@ -774,7 +774,7 @@ static void test_int8_convolutions(void **state)
     expect_line(c.plan, "last", "f32", "makes an output");
     assert_int_equal(steps_of(c.plan, ZC_OP_QLinearConv), 3);
     assert_int_equal(steps_of(c.plan, ZC_OP_QuantizeLinear), 1); /* of the input */
-    assert_int_equal(steps_of(c.plan, ZC_OP_Pointwise), 1);      /* the shortcut, of bytes */
+    assert_int_equal(steps_of(c.plan, ZC_OP_Pointwise), 0);      /* the shortcut is the third's */
     assert_int_equal(steps_of(c.plan, ZC_OP_DequantizeLinear), 1);
     end(&c);
     c = compile_both(convolutions, int8, 1, 1e-4);

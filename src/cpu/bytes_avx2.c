@@ -40,13 +40,15 @@ ZC_INLINE AVX2 __m256i load(const void *from)
 typedef struct range {
     __m256d low, high, none;
     __m128i zero;
+    __m256 near_low, near_high;
 } range;
 
 ZC_INLINE AVX2 range range_of(const zc_byte_scaling *s)
 {
     const double least = (s->y_signed ? -128 : 0) - s->y_zero;
-    return (range){_mm256_set1_pd(least), _mm256_set1_pd(least + 255), _mm256_set1_pd(-s->y_zero),
-                   _mm_set1_epi32(s->y_zero)};
+    return (range){_mm256_set1_pd(least),        _mm256_set1_pd(least + 255),
+                   _mm256_set1_pd(-s->y_zero),   _mm_set1_epi32(s->y_zero),
+                   _mm256_set1_ps((float)least), _mm256_set1_ps((float)least + 255)};
 }
 
 /* Clamped and rounded; NaN gives 0 less the zero point. */
@@ -61,13 +63,37 @@ ZC_INLINE AVX2 void quantise4(const range *r, const int32_t *sums, const double 
     memcpy(y, &four, sizeof four);
 }
 
-ZC_INLINE AVX2 void finish(const zc_byte_scaling *s, const range *r, const int32_t *sums,
-                           int64_t column, int64_t n, void *y)
+static AVX2 void quantise(const zc_byte_scaling *s, const range *r, const int32_t *sums,
+                          int64_t column, int64_t n, uint8_t *y)
 {
     int64_t i = 0;
-    if (s->scale)
-        for (; i + 4 <= n; i += 4) quantise4(r, sums + i, s->scale + column + i, (uint8_t *)y + i);
-    zc_bytes_finish(s, sums + i, column + i, n - i, (uint8_t *)y + i);
+    for (; i + 4 <= n; i += 4) quantise4(r, sums + i, s->scale + column + i, y + i);
+    zc_bytes_finish(s, sums + i, column + i, n - i, y + i);
+}
+
+/* Scales in f32. */
+ZC_INLINE AVX2 __m256 near_scales(const double *scale)
+{
+    return _mm256_set_m128(_mm256_cvtpd_ps(_mm256_loadu_pd(scale + 4)),
+                           _mm256_cvtpd_ps(_mm256_loadu_pd(scale)));
+}
+
+/* The same in f32, whose error is below ZC_BYTE_DOUBT: false: something lies that near to the
+ * middle of two integers, or is no number. */
+ZC_INLINE AVX2 bool quantise8(const range *r, __m256i sums, __m256 scale, uint8_t *y)
+{
+    const __m256 q = _mm256_mul_ps(_mm256_cvtepi32_ps(sums), scale);
+    const __m256 c = _mm256_min_ps(r->near_high, _mm256_max_ps(r->near_low, q)); /* NaN stays */
+    const __m256i whole = _mm256_cvtps_epi32(c);
+    const __m256 off = _mm256_sub_ps(c, _mm256_cvtepi32_ps(whole));
+    const __m256 far = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), off);
+    const __m256 doubt = _mm256_cmp_ps(far, _mm256_set1_ps(0.5f - ZC_BYTE_DOUBT), _CMP_NLT_UQ);
+    const __m256i bytes = _mm256_and_si256(
+        _mm256_add_epi32(whole, _mm256_set_m128i(r->zero, r->zero)), _mm256_set1_epi32(255));
+    const __m128i half =
+        _mm_packs_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1));
+    _mm_storel_epi64((void *)y, _mm_packus_epi16(half, half));
+    return !_mm256_movemask_ps(doubt);
 }
 
 /* ---- products ---- */
@@ -115,12 +141,38 @@ static AVX2 void sums_of(int64_t rows, const int8_t *b, int64_t depth, const uin
     }
 }
 
-ZC_INLINE AVX2 void shift_sums(int32_t *sums, const int32_t *offset, int32_t part)
+/* What the rows of a panel have in common. */
+typedef struct columns {
+    __m256i offset[VECTORS];
+    __m256 scale[VECTORS];
+} columns;
+
+ZC_INLINE AVX2 columns columns_of(const zc_byte_product *p, int64_t column, int64_t n)
 {
-    for (int i = 0; i < ZC_BYTE_COLUMNS; i += LANES) {
-        const __m256i more = _mm256_sub_epi32(load(offset + i), _mm256_set1_epi32(part));
-        _mm256_storeu_si256((void *)(sums + i), _mm256_add_epi32(load(sums + i), more));
+    double scale[ZC_BYTE_COLUMNS] = {0};
+    if (p->s.scale) memcpy(scale, p->s.scale + column, (size_t)n * sizeof *scale);
+    return (columns){{load(p->offset + column), load(p->offset + column + LANES)},
+                     {near_scales(scale), near_scales(scale + LANES)}};
+}
+
+ZC_INLINE AVX2 void finish_row(const zc_byte_scaling *s, const range *r, const columns *c,
+                               int32_t part, int32_t *sums, int64_t column, int64_t n, void *y)
+{
+    int64_t i = 0;
+    SIMD_UNROLL
+    for (int v = 0; v < VECTORS; v++) {
+        const __m256i more = _mm256_sub_epi32(c->offset[v], _mm256_set1_epi32(part));
+        _mm256_storeu_si256((void *)(sums + v * LANES),
+                            _mm256_add_epi32(load(sums + v * LANES), more));
     }
+    if (!s->scale) {
+        memcpy(y, sums, (size_t)n * sizeof *sums);
+        return;
+    }
+    for (; i + LANES <= n; i += LANES)
+        if (!quantise8(r, load(sums + i), c->scale[i / LANES], (uint8_t *)y + i))
+            quantise(s, r, sums + i, column + i, LANES, (uint8_t *)y + i);
+    if (i < n) quantise(s, r, sums + i, column + i, n - i, (uint8_t *)y + i);
 }
 
 /* At most BLOCK rows. */
@@ -134,14 +186,14 @@ static AVX2 void multiply_block(const zc_byte_product *p, const int8_t *panels, 
     for (int64_t r = 0; r < m; r++) parts[r] = zc_bytes_part(p, a + r * lda);
     for (int64_t c = from; c < to; c += ZC_BYTE_COLUMNS, panels += depth * ZC_BYTE_COLUMNS) {
         const int64_t n = to - c < ZC_BYTE_COLUMNS ? to - c : ZC_BYTE_COLUMNS;
+        const columns both = columns_of(p, c, n);
         for (int64_t at = 0; at < m; at += ROWS) {
             const int64_t rows = m - at < ROWS ? m - at : ROWS;
             sums_of(rows, panels, depth, a + at * lda, lda, sums);
             for (int64_t r = 0; r < rows; r++) {
                 uint8_t *row =
                     (uint8_t *)y + (size_t)((at + r) * ldy + c - from) * zc_bytes_size(p);
-                shift_sums(sums[r], p->offset + c, parts[at + r]);
-                finish(&p->s, &limits, sums[r], c, n, row);
+                finish_row(&p->s, &limits, &both, parts[at + r], sums[r], c, n, row);
             }
         }
     }
@@ -157,7 +209,7 @@ void zc_avx2_multiply(const zc_byte_product *p, const int8_t *panels, int64_t m,
 
 /* ---- one a channel: the packed blocks of 64 channels by halves ---- */
 
-enum { HALF = 32, QUARTERS = 4, LANE = 16 };
+enum { HALF = 32, QUARTERS = 4 };
 
 /* Four taps of HALF channels, a lane for each channel: four of each 16 a vector. */
 ZC_INLINE AVX2 void turn_taps(const __m256i t[DEEP], __m256i to[QUARTERS])
@@ -172,7 +224,7 @@ ZC_INLINE AVX2 void turn_taps(const __m256i t[DEEP], __m256i to[QUARTERS])
 
 /* Their sums, in the channels' order; the mask has which fours of channels there are. */
 ZC_INLINE AVX2 void sum_half(const zc_byte_each *e, const int8_t *w, const uint8_t *const *x,
-                             int64_t from, __m256i mask, int32_t sums[HALF])
+                             int64_t from, __m256i mask, __m256i to[QUARTERS])
 {
     __m256i sum[QUARTERS] = {0};
     for (int64_t first = 0; first < e->taps; first += DEEP, w += QUARTERS * BLOCK) {
@@ -187,11 +239,24 @@ ZC_INLINE AVX2 void sum_half(const zc_byte_each *e, const int8_t *w, const uint8
         for (int q = 0; q < QUARTERS; q++)
             sum[q] = add_products(sum[q], widen_unsigned(s[q]), widen_signed(load(w + q * BLOCK)));
     }
-    SIMD_UNROLL
-    for (int q = 0; q < QUARTERS; q++) {
-        _mm_storeu_si128((void *)(sums + q * 4), _mm256_castsi256_si128(sum[q]));
-        _mm_storeu_si128((void *)(sums + LANE + q * 4), _mm256_extracti128_si256(sum[q], 1));
-    }
+    to[0] = _mm256_permute2x128_si256(sum[0], sum[1], 0x20);
+    to[1] = _mm256_permute2x128_si256(sum[2], sum[3], 0x20);
+    to[2] = _mm256_permute2x128_si256(sum[0], sum[1], 0x31);
+    to[3] = _mm256_permute2x128_si256(sum[2], sum[3], 0x31);
+}
+
+/* n of eight channels. */
+ZC_INLINE AVX2 void finish_eight(const zc_byte_scaling *s, const range *r, __m256i sums,
+                                 int64_t channel, int64_t n, void *y)
+{
+    int32_t kept[LANES];
+    if (s->scale && n >= LANES && quantise8(r, sums, near_scales(s->scale + channel), y)) return;
+    _mm256_storeu_si256((void *)kept, sums);
+    if (n > LANES) n = LANES;
+    if (s->scale)
+        quantise(s, r, kept, channel, n, y);
+    else
+        memcpy(y, kept, (size_t)n * sizeof *kept);
 }
 
 AVX2 int64_t zc_avx2_each(const zc_byte_each *e, const int8_t *w, const uint8_t *const *x, void *y)
@@ -199,14 +264,19 @@ AVX2 int64_t zc_avx2_each(const zc_byte_each *e, const int8_t *w, const uint8_t 
     const int64_t whole = e->channels / 4 * 4, block = (e->taps + DEEP - 1) / DEEP * DEEP * BLOCK;
     const __m256i places = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
     const range limits = range_of(&e->s);
-    int32_t sums[HALF];
-    for (int64_t c = 0; c < whole; c += HALF) {
-        const int64_t n = whole - c < HALF ? whole - c : HALF;
-        const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), places);
-        sum_half(e, w + c / BLOCK * block + c % BLOCK, x, c, mask, sums);
-        for (int64_t i = 0; i < n; i++) sums[i] += e->offset[c + i];
-        finish(&e->s, &limits, sums, c, n,
-               (uint8_t *)y + (size_t)c * (e->s.scale ? 1 : sizeof(int32_t)));
+    const size_t size = e->s.scale ? 1 : sizeof(int32_t);
+    __m256i sums[QUARTERS];
+    for (int64_t from = 0; from < whole; from += HALF) {
+        const __m256i left = _mm256_set1_epi32((int)(whole - from < HALF ? whole - from : HALF));
+        sum_half(e, w + from / BLOCK * block + from % BLOCK, x, from,
+                 _mm256_cmpgt_epi32(left, places), sums);
+        SIMD_UNROLL
+        for (int v = 0; v < QUARTERS; v++) {
+            const int64_t c = from + v * LANES;
+            if (c < whole)
+                finish_eight(&e->s, &limits, _mm256_add_epi32(sums[v], load(e->offset + c)), c,
+                             whole - c, (uint8_t *)y + (size_t)c * size);
+        }
     }
     return whole;
 }

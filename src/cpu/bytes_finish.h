@@ -27,6 +27,10 @@ static inline bool zc_has_vnni(void)
 #endif
 }
 
+/* Of a sum as f32, times a scale as f32: three roundings of numbers that are below 256 once they
+ * are clamped, 3 * 2^-24 * 256 at most. */
+#define ZC_BYTE_DOUBT 0x1p-14f
+
 ZC_INLINE void zc_bytes_quantise(const int32_t *sums, const double *scale, int64_t n, int y_zero,
                                  bool is_signed, uint8_t *y)
 {

@@ -1,7 +1,5 @@
 /* Rows between f32 and bytes; see quant_fast.c. */
 
-typedef uint8_t SIMD_FN(octets) __attribute__((vector_size(SIMD_VL)));
-
 /* saturate(round(x / scale) + zero), in the lowest byte of each; NaN gives 0. */
 SIMD_INLINE vi SIMD_FN(quantized)(vf x, float scale, int32_t zero, bool is_signed)
 {
@@ -19,8 +17,7 @@ SIMD_FUNC void SIMD_FN(quantize)(const float *x, int64_t n, float scale, int32_t
     int64_t i = 0;
     for (; i + SIMD_VL <= n; i += SIMD_VL) {
         const vi q = SIMD_FN(quantized)(SIMD_FN(load)(x + i), scale, zero, is_signed) & 255;
-        const SIMD_FN(octets) b = __builtin_convertvector(q, SIMD_FN(octets));
-        memcpy(y + i, &b, sizeof b);
+        SIMD_PUT_BYTES(y + i, q);
     }
     if (i == n) return;
     const vi q = SIMD_FN(quantized)(SIMD_FN(load_part)(x + i, n - i, 0), scale, zero, is_signed);

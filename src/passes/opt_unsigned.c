@@ -1,6 +1,7 @@
-/* Bytes of a zero point of -128, as what follows a Relu has them, become unsigned ones of 0: the
- * same numbers. Borders of zeros, as Hopper's copy engine gathers them, then are zero points, and
- * sums of products need no correction.
+/* Signed bytes become unsigned ones, 128 more with their zero point: the same numbers. The CPU's
+ * products have an unsigned factor. On Hopper those of a zero point of -128 do, as what follows a
+ * Relu has them: borders of zeros, as the copy engine gathers them, then are zero points, and sums
+ * of products need no correction.
  *
  * Values that only quantisation makes, what moves or compares bytes passes on, and convolutions and
  * DequantizeLinear read. */
@@ -16,6 +17,7 @@ typedef struct turning {
     zc_use_counts uses;
     uint32_t *readers;
     bool *is_turned;
+    bool any; /* zero point */
 } turning;
 
 /* The operand that is the zero point of the first one's, of a node that computes with bytes; -1:
@@ -63,7 +65,7 @@ static bool may_read(const zc_graph *g, const zc_node *n, const turning *t)
     return passes_on(n) && t->readers[n->out[0]] == t->uses.of[n->out[0]];
 }
 
-/* Does node n make bytes that can be unsigned, of 0? */
+/* Does node n make bytes that can be unsigned? */
 static bool makes(const zc_graph *g, const zc_node *n, const turning *t)
 {
     int64_t zero;
@@ -73,7 +75,7 @@ static bool makes(const zc_graph *g, const zc_node *n, const turning *t)
     if (n->op == ZC_OP_QuantizeLinear &&
         ((const zc_attrs_QuantizeLinear *)n->attrs)->output_dtype != 0)
         return false;
-    return zero_at(g, n, i, &zero) && zero == -SHIFT;
+    return zero_at(g, n, i, &zero) && (t->any || zero == -SHIFT);
 }
 
 /* Operand i of n, a zero point, counted from 128 lower; false: no memory. */
@@ -124,8 +126,8 @@ static zc_status run(zc_pass *p, turning *t)
 
 zc_status zc_pass_opt_unsigned(zc_pass *p)
 {
-    if (!zc_pass_has(p, ZC_FAMILY_conv_quant_sm90)) return ZC_OK;
-    turning t = {0};
+    if (!zc_pass_bytes(p)) return ZC_OK;
+    turning t = {.any = zc_pass_on_cpu(p)};
     const size_t values = p->g->values.len;
     const bool room = zc_count_uses(p->g, &t.uses) &&
                       (t.readers = zc_calloc(values, sizeof *t.readers)) &&

@@ -58,9 +58,11 @@ static bool again(zc_graph *g, zc_nid n, const hoisting *p)
     quanta from, to;
     if (!quanta_before(g, q->in[0], &b, &from) || !quanta_after(g, q, &to)) return true;
     if (!same_quanta(&from, &to)) return true;
+    const zc_vid floats = q->in[0];
     zc_graph_forward(g, q->out[0], b.x);
     zc_graph_remove(g, n);
     zc_drop(g, &p->uses, b.by);
+    p->uses.of[floats]--; /* a Concat may be the only reader that is left */
     ++*p->changes;
     return true;
 }

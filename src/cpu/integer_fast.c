@@ -16,10 +16,10 @@ int zc_zero_of(const zc_kctx *k, int i)
 bool zc_is_single(const zc_kctx *k, int i)
 {
     if (!zc_input(k, i)) return true;
-    int64_t n = zc_tensor_numel(&k->in[i]);
-    for (int64_t p = 1; p < n; p++)
-        if (zc_geti(&k->in[i], p) != zc_geti(&k->in[i], 0)) return false;
-    return n > 0;
+    const uint8_t *zeros = k->in[i].data;
+    const size_t size = zc_dtype_bits(k->in[i].dtype) / 8;
+    const int64_t n = zc_tensor_numel(&k->in[i]);
+    return n > 0 && memcmp(zeros, zeros + size, (size_t)(n - 1) * size) == 0;
 }
 
 /* scale[i] = t[i] * by / over, of one number or one a column. */
@@ -29,7 +29,11 @@ zc_status zc_scaling_of(zc_kctx *k, const zc_tensor *t, double by, double over, 
     const bool each = zc_tensor_numel(t) > 1;
     double *scale = zc_scratch_get(k->scratch, (size_t)columns * sizeof *scale);
     if (!scale) return zc_fail_nomem(k->diag, "scales", (size_t)columns * sizeof *scale);
-    for (int64_t i = 0; i < columns; i++) scale[i] = zc_get(t, each ? i : 0) * by / over;
+    if (each && t->dtype == ZC_F32)
+        for (int64_t i = 0; i < columns; i++)
+            scale[i] = (double)((const float *)t->data)[i] * by / over;
+    else
+        for (int64_t i = 0; i < columns; i++) scale[i] = zc_get(t, each ? i : 0) * by / over;
     s->scale = scale;
     return ZC_OK;
 }

@@ -168,13 +168,17 @@ ZC_INLINE ZC_VNNI void tile_vnni(int rows, int panels, const zc_byte_product *p,
             for (int v = 0; v < panels; v++) sum[r][v] = _mm512_dpbusd_epi32(sum[r][v], x, w[v]);
         }
     }
+    __m512 scale[PANELS];
+    SIMD_UNROLL
+    for (int v = 0; v < panels; v++)
+        scale[v] = zc_bytes_scales16(&p->s, from + v * LANES, zc_bytes_mask(n - v * LANES));
     SIMD_UNROLL
     for (int r = 0; r < rows; r++) {
         const __m512i part = _mm512_set1_epi32(zc_bytes_part(p, a + r * lda));
         SIMD_UNROLL
         for (int v = 0; v < panels; v++)
-            zc_bytes_finish16(&p->s, &range, _mm512_sub_epi32(sum[r][v], part), from + v * LANES,
-                              zc_bytes_mask(n - v * LANES),
+            zc_bytes_finish16(&p->s, &range, scale[v], _mm512_sub_epi32(sum[r][v], part),
+                              from + v * LANES, zc_bytes_mask(n - v * LANES),
                               (uint8_t *)y + (size_t)(r * ldy + v * LANES) * zc_bytes_size(p));
     }
 }

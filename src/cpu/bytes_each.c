@@ -150,8 +150,9 @@ static ZC_VNNI void each_vnni(const zc_byte_each *e, const uint8_t *const *x, vo
         for (int v = 0; v < VECTORS; v++) {
             const int64_t c = from + v * LANE;
             const __m512i s = _mm512_add_epi32(sum[v], _mm512_loadu_si512(e->offset + c));
-            if (v * LANE < n)
-                zc_bytes_finish16(&e->s, &range, s, c, zc_bytes_mask(n - v * LANE),
+            const __mmask16 there = zc_bytes_mask(n - v * LANE);
+            if (there)
+                zc_bytes_finish16(&e->s, &range, zc_bytes_scales16(&e->s, c, there), s, c, there,
                                   result_at(e, y, c));
         }
     }

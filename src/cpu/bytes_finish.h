@@ -70,41 +70,69 @@ ZC_INLINE int32_t zc_bytes_part(const zc_byte_product *p, const uint8_t *a)
 #if SIMD_X86
 /* What all results of a call have in common. */
 typedef struct zc_byte_range {
-    __m512d low, high, none;
+    __m512 low, high;
     __m512i zero;
 } zc_byte_range;
 
 ZC_INLINE ZC_VNNI zc_byte_range zc_bytes_range(const zc_byte_scaling *s)
 {
-    const double least = (s->y_signed ? -128 : 0) - s->y_zero;
-    return (zc_byte_range){_mm512_set1_pd(least), _mm512_set1_pd(least + 255),
-                           _mm512_set1_pd(-s->y_zero), _mm512_set1_epi32(s->y_zero)};
+    const float least = (float)((s->y_signed ? -128 : 0) - s->y_zero);
+    return (zc_byte_range){_mm512_set1_ps(least), _mm512_set1_ps(least + 255),
+                           _mm512_set1_epi32(s->y_zero)};
+}
+
+/* Scales of those of 16 columns that the mask has, from `column` on, in f32. */
+ZC_INLINE ZC_VNNI __m512 zc_bytes_scales16(const zc_byte_scaling *s, int64_t column, __mmask16 m)
+{
+    if (!s->scale) return _mm512_setzero_ps();
+    const double *scale = s->scale + column;
+    const __m256 a = _mm512_cvtpd_ps(_mm512_maskz_loadu_pd((__mmask8)m, scale));
+    const __m256 b = _mm512_cvtpd_ps(_mm512_maskz_loadu_pd((__mmask8)(m >> 8), scale + 8));
+    return _mm512_insertf32x8(_mm512_castps256_ps512(a), b, 1);
 }
 
 /* Eight of them, clamped and rounded; NaN gives 0 less the zero point. */
-ZC_INLINE ZC_VNNI __m256i zc_bytes_round8(const zc_byte_range *r, __m256i sums, __m512d scale)
+ZC_INLINE ZC_VNNI __m256i zc_bytes_round8(const zc_byte_scaling *s, __m256i sums, __m512d scale)
 {
+    const double least = (s->y_signed ? -128 : 0) - s->y_zero;
     const __m512d q = _mm512_mul_pd(_mm512_cvtepi32_pd(sums), scale);
-    const __m512d c = _mm512_min_pd(_mm512_max_pd(q, r->low), r->high);
+    const __m512d c =
+        _mm512_min_pd(_mm512_max_pd(q, _mm512_set1_pd(least)), _mm512_set1_pd(least + 255));
     return _mm512_cvtpd_epi32(
-        _mm512_mask_mov_pd(c, _mm512_cmp_pd_mask(q, q, _CMP_UNORD_Q), r->none));
+        _mm512_mask_mov_pd(c, _mm512_cmp_pd_mask(q, q, _CMP_UNORD_Q), _mm512_set1_pd(-s->y_zero)));
 }
 
-/* Those of 16 columns that the mask has, from `column` on, to y. */
+/* 16 by double. Seldom called: see zc_bytes_finish16. */
+__attribute__((noinline, cold, unused)) static ZC_VNNI __m512i zc_bytes_round16(const zc_byte_scaling *s,
+                                                                          __m512i sums,
+                                                                          int64_t column,
+                                                                          __mmask16 m)
+{
+    const double *scale = s->scale + column;
+    const __m512d a = _mm512_maskz_loadu_pd((__mmask8)m, scale);
+    const __m512d b = _mm512_maskz_loadu_pd((__mmask8)(m >> 8), scale + 8);
+    const __m256i u = zc_bytes_round8(s, _mm512_castsi512_si256(sums), a);
+    const __m256i v = zc_bytes_round8(s, _mm512_extracti64x4_epi64(sums, 1), b);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(u), v, 1);
+}
+
+/* Those of 16 columns that the mask has, from `column` on, to y; by f32, unless something lies
+ * within its error of the middle of two integers, or is no number. */
 ZC_INLINE ZC_VNNI void zc_bytes_finish16(const zc_byte_scaling *s, const zc_byte_range *r,
-                                         __m512i sums, int64_t column, __mmask16 m, void *y)
+                                         __m512 scale, __m512i sums, int64_t column, __mmask16 m,
+                                         void *y)
 {
     if (!s->scale) {
         _mm512_mask_storeu_epi32(y, m, sums);
         return;
     }
-    const double *scale = s->scale + column;
-    const __m512d a = _mm512_maskz_loadu_pd((__mmask8)m, scale);
-    const __m512d b = _mm512_maskz_loadu_pd((__mmask8)(m >> 8), scale + 8);
-    const __m256i u = zc_bytes_round8(r, _mm512_castsi512_si256(sums), a);
-    const __m256i v = zc_bytes_round8(r, _mm512_extracti64x4_epi64(sums, 1), b);
-    const __m512i q = _mm512_inserti64x4(_mm512_castsi256_si512(u), v, 1);
-    _mm512_mask_cvtepi32_storeu_epi8(y, m, _mm512_add_epi32(q, r->zero));
+    const __m512 q = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), scale);
+    const __m512 c = _mm512_min_ps(r->high, _mm512_max_ps(r->low, q)); /* NaN stays */
+    __m512i whole = _mm512_cvtps_epi32(c);
+    const __m512 far = _mm512_abs_ps(_mm512_sub_ps(c, _mm512_cvtepi32_ps(whole)));
+    if (_mm512_mask_cmp_ps_mask(m, far, _mm512_set1_ps(0.5f - ZC_BYTE_DOUBT), _CMP_NLT_UQ))
+        whole = zc_bytes_round16(s, sums, column, m);
+    _mm512_mask_cvtepi32_storeu_epi8(y, m, _mm512_add_epi32(whole, r->zero));
 }
 
 /* The first n of 16, if there are so many. */

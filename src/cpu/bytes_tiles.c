@@ -131,13 +131,15 @@ static ZC_VNNI void finish(const zc_byte_product *p, const int32_t *sums, int64_
                            int64_t ldy)
 {
     const zc_byte_range range = zc_bytes_range(&p->s);
+    const __m512 scale[] = {zc_bytes_scales16(&p->s, from, zc_bytes_mask(n)),
+                            zc_bytes_scales16(&p->s, from + LANES, zc_bytes_mask(n - LANES))};
     for (int64_t r = 0; r < rows; r++, sums += 2 * LANES) {
         const __m512i part = _mm512_set1_epi32(zc_bytes_part(p, a + r * lda));
         for (int64_t c = 0; c < n; c += LANES) {
             const __m512i offset = _mm512_loadu_si512(p->offset + from + c);
             const __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(sums + c), offset);
-            zc_bytes_finish16(&p->s, &range, _mm512_sub_epi32(sum, part), from + c,
-                              zc_bytes_mask(n - c),
+            zc_bytes_finish16(&p->s, &range, scale[c / LANES], _mm512_sub_epi32(sum, part),
+                              from + c, zc_bytes_mask(n - c),
                               (uint8_t *)y + (size_t)(r * ldy + c) * zc_bytes_size(p));
         }
     }

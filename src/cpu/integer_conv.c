@@ -317,7 +317,7 @@ static zc_status make_room(zc_kctx *k, conv_job *j)
     if (!zc_mul_i64(j->block * j->down * j->across, j->lda, &bytes)) return no_memory(k, 0);
     j->rooms = zc_scratch_get(k->scratch, (size_t)bytes);
     if (!j->rooms) return no_memory(k, bytes);
-    memset(j->rooms, 0, (size_t)bytes); /* what is behind a window's end */
+    if (j->lda > depth) memset(j->rooms, 0, (size_t)bytes); /* what is behind a window's end */
     return ZC_OK;
 }
 

@@ -32,9 +32,10 @@ typedef struct conv_job {
     int64_t in_height, width, channels, results; /* width: of y; results: its channels */
     int64_t lda, block;                          /* a gathered window, and windows at a time */
     bool direct;                                 /* a window is a pixel, as it stands */
-    uint8_t *rooms;                              /* a part: block * lda */
-    int64_t bands;                               /* of a group's channels of the result */
-    int64_t down, across;                        /* parts of the pixels, and of all bands */
+    bool shared;                                 /* all windows are gathered first */
+    uint8_t *rooms; /* a part: block * lda; or all windows, a group each, where they are shared */
+    int64_t bands;  /* of a group's channels of the result */
+    int64_t down, across; /* parts of the pixels, and of all bands */
     const zc_finish *epilogue;
 } conv_job;
 
@@ -146,6 +147,25 @@ static int64_t band_begin(const conv_job *j, int64_t band)
     return band / j->bands * j->c->oc + band % j->bands * BAND;
 }
 
+static int64_t pixels_of(const conv_job *j)
+{
+    return j->c->batch * j->c->out_plane;
+}
+
+/* Of all, where they are shared. */
+static uint8_t *window_at(const conv_job *j, int64_t p, int64_t g)
+{
+    return j->rooms + (g * pixels_of(j) + p) * j->lda;
+}
+
+static void gather_part(void *arg, int i)
+{
+    const conv_job *j = arg;
+    const range pixels = part_of(pixels_of(j), 1, i, PARTS);
+    for (int64_t g = 0; g < j->c->groups; g++)
+        gather_all(j, pixels.from, pixels.to - pixels.from, g, window_at(j, pixels.from, g));
+}
+
 /* Of n windows from p on, the bands of group g that are among these. */
 static void multiply_group(const conv_job *j, int64_t p, int64_t n, int64_t g, range bands,
                            uint8_t *room)
@@ -154,8 +174,9 @@ static void multiply_group(const conv_job *j, int64_t p, int64_t n, int64_t g, r
     const int64_t first = g * j->bands, last = first + j->bands;
     const int64_t from = bands.from > first ? (bands.from - first) * BAND : 0;
     const int64_t to = bands.to < last ? (bands.to - first) * BAND : j->c->oc;
-    if (!j->direct) gather_all(j, p, n, g, room);
-    zc_bytes_multiply(&product, n, j->direct ? j->x + p * j->lda : room, j->lda, from, to,
+    const uint8_t *a = j->direct ? j->x + p * j->lda : j->shared ? window_at(j, p, g) : room;
+    if (!j->direct && !j->shared) gather_all(j, p, n, g, room);
+    zc_bytes_multiply(&product, n, a, j->lda, from, to,
                       j->y + (size_t)(p * j->results + g * j->c->oc + from) * j->size, j->results);
 }
 
@@ -199,20 +220,20 @@ static void each_channel(const conv_job *j, range pixels)
 static void conv_part(void *arg, int i)
 {
     const conv_job *j = arg;
-    const range pixels = part_of(j->c->batch * j->c->out_plane, PART_UNIT, i % j->down, j->down);
+    const range pixels = part_of(pixels_of(j), PART_UNIT, i % j->down, j->down);
     if (j->each)
         each_channel(j, pixels);
     else
         windows(j, pixels, part_of(j->c->groups * j->bands, 1, i / j->down, j->across),
-                j->rooms + i * j->block * j->lda);
+                j->shared ? NULL : j->rooms + i * j->block * j->lda);
 }
 
-/* Of the pixels, or where they are few of the results' channels: each part then gathers all
- * windows that it multiplies. */
+/* Of the pixels, or where they are few of the results' channels: then all parts multiply the same
+ * windows. */
 static void divide(conv_job *j, bool each)
 {
     const zc_conv *c = j->c;
-    const int64_t pixels = c->batch * c->out_plane;
+    const int64_t pixels = pixels_of(j);
     const double work = (double)pixels * (double)j->results * (double)(c->ic * c->taps);
     j->bands = (c->oc + BAND - 1) / BAND;
     j->down = pixels < PARTS * PART_UNIT ? 1 : PARTS;
@@ -314,7 +335,10 @@ static zc_status make_room(zc_kctx *k, conv_job *j)
     for (int i = 0; i < w->axes; i++)
         j->direct = j->direct && w->stride[i] == 1 && w->begin[i] == 0;
     if (j->direct) return ZC_OK;
-    if (!zc_mul_i64(j->block * j->down * j->across, j->lda, &bytes)) return no_memory(k, 0);
+    j->shared = j->across > 1;
+    if (j->shared) j->block = pixels_of(j);
+    const int64_t windows = j->block * (j->shared ? c->groups : j->down);
+    if (!zc_mul_i64(windows, j->lda, &bytes)) return no_memory(k, 0);
     j->rooms = zc_scratch_get(k->scratch, (size_t)bytes);
     if (!j->rooms) return no_memory(k, bytes);
     if (j->lda > depth) memset(j->rooms, 0, (size_t)bytes); /* what is behind a window's end */
@@ -376,6 +400,7 @@ static zc_status convolve(zc_kctx *k, int xi, int wi, int x_zero, int w_zero, co
                 : pack_groups(k, wi, &j));
     ZC_TRY(make_offsets(k, each, &j));
     if (last) ZC_TRY(zc_finish_begin(k, &j.epilogue));
+    if (j.shared) zc_parts(k, PARTS, gather_part, &j);
     zc_parts(k, (int)(j.down * j.across), conv_part, &j);
     if (!last) turn_output(&j, k->out[0].data);
     return ZC_OK;

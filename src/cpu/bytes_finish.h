@@ -103,10 +103,8 @@ ZC_INLINE ZC_VNNI __m256i zc_bytes_round8(const zc_byte_scaling *s, __m256i sums
 }
 
 /* 16 by double. Seldom called: see zc_bytes_finish16. */
-__attribute__((noinline, cold, unused)) static ZC_VNNI __m512i zc_bytes_round16(const zc_byte_scaling *s,
-                                                                          __m512i sums,
-                                                                          int64_t column,
-                                                                          __mmask16 m)
+__attribute__((noinline, cold, unused)) static ZC_VNNI __m512i
+zc_bytes_round16(const zc_byte_scaling *s, __m512i sums, int64_t column, __mmask16 m)
 {
     const double *scale = s->scale + column;
     const __m512d a = _mm512_maskz_loadu_pd((__mmask8)m, scale);

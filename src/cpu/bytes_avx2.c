@@ -8,6 +8,7 @@
 #define AVX2 __attribute__((target("avx2,fma")))
 
 enum { LANES = 8, DEEP = 4, ROWS = 4, VECTORS = ZC_BYTE_COLUMNS / LANES, BLOCK = 64 };
+enum { WIDE_BYTES = 48 << 10, LEAST_WIDE = 8 };
 
 /* Four bytes a lane, as 16 bits: the first and third, the second and fourth. */
 typedef struct halves {
@@ -98,9 +99,39 @@ ZC_INLINE AVX2 bool quantise8(const range *r, __m256i sums, __m256 scale, uint8_
 
 /* ---- products ---- */
 
-/* A panel's sums with some rows, whose number is a constant where this is inlined. */
-ZC_INLINE AVX2 void multiply_panel(int rows, const int8_t *b, int64_t depth, const uint8_t *a,
-                                   int64_t lda, int32_t (*to)[ZC_BYTE_COLUMNS])
+/* Rows as 16 bits, which all panels read: of each four bytes the even ones, then the odd ones. */
+static AVX2 void widen_rows(const uint8_t *a, int64_t lda, int64_t rows, int64_t depth, uint8_t *to)
+{
+    const __m128i low = _mm_set1_epi16(0xff);
+    for (int64_t r = 0; r < rows; r++, a += lda) {
+        int64_t d = 0;
+        for (; d + 16 <= depth; d += 16, to += 32) {
+            const __m128i v = _mm_loadu_si128((const void *)(a + d));
+            const __m128i even = _mm_and_si128(v, low), odd = _mm_srli_epi16(v, 8);
+            _mm_storeu_si128((void *)to, _mm_unpacklo_epi32(even, odd));
+            _mm_storeu_si128((void *)(to + 16), _mm_unpackhi_epi32(even, odd));
+        }
+        for (; d < depth; d += DEEP, to += 2 * DEEP) {
+            uint32_t four, two[2];
+            memcpy(&four, a + d, sizeof four);
+            two[0] = four & 0xff00ff;
+            two[1] = four >> 8 & 0xff00ff;
+            memcpy(to, two, sizeof two);
+        }
+    }
+}
+
+ZC_INLINE AVX2 __m256i repeat(const uint8_t *from)
+{
+    int32_t four;
+    memcpy(&four, from, sizeof four);
+    return _mm256_set1_epi32(four);
+}
+
+/* A panel's sums with some rows, whose number is a constant where this is inlined. wide: they are
+ * widened. */
+ZC_INLINE AVX2 void multiply_panel(int rows, bool wide, const int8_t *b, int64_t depth,
+                                   const uint8_t *a, int64_t lda, int32_t (*to)[ZC_BYTE_COLUMNS])
 {
     __m256i sum[ROWS][VECTORS];
     SIMD_UNROLL
@@ -109,9 +140,9 @@ ZC_INLINE AVX2 void multiply_panel(int rows, const int8_t *b, int64_t depth, con
         const halves w[VECTORS] = {widen_signed(load(b)), widen_signed(load(b + DEEP * LANES))};
         SIMD_UNROLL
         for (int r = 0; r < rows; r++) {
-            int32_t four;
-            memcpy(&four, a + r * lda + d, sizeof four);
-            const halves x = widen_unsigned(_mm256_set1_epi32(four));
+            const uint8_t *at = a + r * lda + (wide ? 2 * d : d);
+            const halves x =
+                wide ? (halves){repeat(at), repeat(at + DEEP)} : widen_unsigned(repeat(at));
             sum[r][0] = add_products(sum[r][0], x, w[0]);
             sum[r][1] = add_products(sum[r][1], x, w[1]);
         }
@@ -123,22 +154,34 @@ ZC_INLINE AVX2 void multiply_panel(int rows, const int8_t *b, int64_t depth, con
     }
 }
 
-static AVX2 void sums_of(int64_t rows, const int8_t *b, int64_t depth, const uint8_t *a,
-                         int64_t lda, int32_t (*to)[ZC_BYTE_COLUMNS])
+ZC_INLINE AVX2 void sums_of(int64_t rows, bool wide, const int8_t *b, int64_t depth,
+                            const uint8_t *a, int64_t lda, int32_t (*to)[ZC_BYTE_COLUMNS])
 {
     switch (rows) {
     case 1:
-        multiply_panel(1, b, depth, a, lda, to);
+        multiply_panel(1, wide, b, depth, a, lda, to);
         break;
     case 2:
-        multiply_panel(2, b, depth, a, lda, to);
+        multiply_panel(2, wide, b, depth, a, lda, to);
         break;
     case 3:
-        multiply_panel(3, b, depth, a, lda, to);
+        multiply_panel(3, wide, b, depth, a, lda, to);
         break;
     default:
-        multiply_panel(ROWS, b, depth, a, lda, to);
+        multiply_panel(ROWS, wide, b, depth, a, lda, to);
     }
+}
+
+static AVX2 void sums_of_bytes(int64_t rows, const int8_t *b, int64_t depth, const uint8_t *a,
+                               int64_t lda, int32_t (*to)[ZC_BYTE_COLUMNS])
+{
+    sums_of(rows, false, b, depth, a, lda, to);
+}
+
+static AVX2 void sums_of_wide(int64_t rows, const int8_t *b, int64_t depth, const uint8_t *a,
+                              int64_t lda, int32_t (*to)[ZC_BYTE_COLUMNS])
+{
+    sums_of(rows, true, b, depth, a, lda, to);
 }
 
 /* What the rows of a panel have in common. */
@@ -175,21 +218,34 @@ ZC_INLINE AVX2 void finish_row(const zc_byte_scaling *s, const range *r, const c
     if (i < n) quantise(s, r, sums + i, column + i, n - i, (uint8_t *)y + i);
 }
 
+/* Rows that are widened at a time; 0: they are few, or read once. */
+static int64_t wide_rows(int64_t depth, int64_t m, int64_t width)
+{
+    if (width <= ZC_BYTE_COLUMNS || m < ROWS || depth * 2 * LEAST_WIDE > WIDE_BYTES) return 0;
+    return depth * 2 * BLOCK < WIDE_BYTES ? BLOCK : WIDE_BYTES / (2 * depth) / ROWS * ROWS;
+}
+
 /* At most BLOCK rows. */
-static AVX2 void multiply_block(const zc_byte_product *p, const int8_t *panels, int64_t m,
-                                const uint8_t *a, int64_t lda, int64_t from, int64_t to, void *y,
-                                int64_t ldy)
+static AVX2 void multiply_block(const zc_byte_product *p, const int8_t *panels, bool wide,
+                                int64_t m, const uint8_t *a, int64_t lda, int64_t from, int64_t to,
+                                void *y, int64_t ldy)
 {
     const int64_t depth = zc_bytes_row(p->k);
     const range limits = range_of(&p->s);
     int32_t parts[BLOCK], sums[ROWS][ZC_BYTE_COLUMNS];
+    uint8_t room[WIDE_BYTES];
     for (int64_t r = 0; r < m; r++) parts[r] = zc_bytes_part(p, a + r * lda);
+    if (wide) {
+        widen_rows(a, lda, m, depth, room);
+        a = room;
+        lda = 2 * depth;
+    }
     for (int64_t c = from; c < to; c += ZC_BYTE_COLUMNS, panels += depth * ZC_BYTE_COLUMNS) {
         const int64_t n = to - c < ZC_BYTE_COLUMNS ? to - c : ZC_BYTE_COLUMNS;
         const columns both = columns_of(p, c, n);
         for (int64_t at = 0; at < m; at += ROWS) {
             const int64_t rows = m - at < ROWS ? m - at : ROWS;
-            sums_of(rows, panels, depth, a + at * lda, lda, sums);
+            (wide ? sums_of_wide : sums_of_bytes)(rows, panels, depth, a + at * lda, lda, sums);
             for (int64_t r = 0; r < rows; r++) {
                 uint8_t *row =
                     (uint8_t *)y + (size_t)((at + r) * ldy + c - from) * zc_bytes_size(p);
@@ -202,9 +258,10 @@ static AVX2 void multiply_block(const zc_byte_product *p, const int8_t *panels, 
 void zc_avx2_multiply(const zc_byte_product *p, const int8_t *panels, int64_t m, const uint8_t *a,
                       int64_t lda, int64_t from, int64_t to, void *y, int64_t ldy)
 {
-    for (int64_t r = 0; r < m; r += BLOCK)
-        multiply_block(p, panels, m - r < BLOCK ? m - r : BLOCK, a + r * lda, lda, from, to,
-                       (uint8_t *)y + (size_t)(r * ldy) * zc_bytes_size(p), ldy);
+    const int64_t wide = wide_rows(zc_bytes_row(p->k), m, to - from), block = wide ? wide : BLOCK;
+    for (int64_t r = 0; r < m; r += block)
+        multiply_block(p, panels, wide > 0, m - r < block ? m - r : block, a + r * lda, lda, from,
+                       to, (uint8_t *)y + (size_t)(r * ldy) * zc_bytes_size(p), ldy);
 }
 
 /* ---- one a channel: the packed blocks of 64 channels by halves ---- */

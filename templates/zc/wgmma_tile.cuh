@@ -5,6 +5,8 @@
  * 64 columns to the next. The address is smem + offset, of which what is known when compiling is best the offset: the rest
  * is then common to many.
  *
+ * Or along the summed axis in eights of lines that follow each other at `between` bytes, any number of lines, and begin at any line.
+ *
  * Or windows that lie over each other, not swizzled: a row's first 16 bytes of a step stand 16 bytes behind the row's before
  * it, its last 16 `pitch` bytes behind its first; all aligned to 16. */
 #ifndef ZC_WGMMA_TILE_CUH
@@ -17,6 +19,9 @@ ZC_INLINE u64 zc_wgmma_tile(u32 smem, u32 offset, u32 pitch, u32 high = 1024 >> 
     return (u64)high << 32 | low;
 }
 ZC_INLINE u64 zc_wgmma_along(u32 smem, u32 offset = 0) { return zc_wgmma_tile(smem, offset, 16); }
+ZC_INLINE u64 zc_wgmma_spaced(u32 smem, u32 offset, u32 between) {
+    return zc_wgmma_tile(smem, offset, 16, between >> 4 | 1u << 30);
+}
 ZC_INLINE u64 zc_wgmma_across(u32 smem, u32 offset, u32 pitch) { return zc_wgmma_tile(smem, offset, pitch); }
 ZC_INLINE u64 zc_wgmma_windows(u32 smem, u32 offset, u32 pitch) { return zc_wgmma_tile(smem, offset, pitch, 128 >> 4); }
 

@@ -1011,6 +1011,37 @@ static void products_of_windows(void **state)
     for (int i = 0; i < 128; i++) assert_int_equal(m.result[i], 32);
 }
 
+/* The same A, by eights of lines that begin at line 5 and 7 lines apart, so that they share lines:
+ * element 19 of a line is its number, the others are 0. */
+static void products_of_spaced_lines(void **state)
+{
+    (void)state;
+    memory m;
+    assert_ok(run(&m,
+                  "    for (u32 i = t; i < 64 * 64; i += 128)\n"
+                  "        bb[i / 64 * 64 + ((i % 64 / 8) ^ (i / 64 % 8)) * 8 + i % 8] =\n"
+                  "            i % 64 == 19 ? zc_f32_to_f16((f32)(i / 64)) : 0;\n"
+                  "    zc_async_fence();\n"
+                  "    zc_sync();\n"
+                  "    const u32 row = t / 32 * 16 + t % 32 / 4;\n"
+                  "    const bool third = t % 4 == 1;\n"
+                  "    const u32 h[4] = {third ? zc_f32x2_to_f16x2(0, row) : 0,\n"
+                  "                      third ? zc_f32x2_to_f16x2(0, row + 8) : 0, 0, 0};\n"
+                  "    f32 e[32];\n"
+                  "    zc_wgmma_fence();\n"
+                  "    multiply_windows(e, h, zc_wgmma_spaced(sb + 5 * 128, 32, 7 * 128), false);\n"
+                  "    zc_wgmma_commit();\n"
+                  "    zc_wgmma_wait<0>();\n"
+                  "    u32 right = 0;\n"
+                  "    for (u32 i = 0; i < 32; i++) {\n"
+                  "        const u32 r = row + i / 2 % 2 * 8, j = i / 4 * 8 + t % 4 * 2 + i % 2;\n"
+                  "        right += e[i] == r * (5 + j / 8 * 7 + j % 8);\n"
+                  "    }\n"
+                  "    out[t] = right;\n",
+                  1, 1, 128));
+    for (int i = 0; i < 128; i++) assert_int_equal(m.result[i], 32);
+}
+
 /* Of each four neighbours of A two are stored, 16 of a row in two chunks as windows have them. Row
  * i has i + 1 at place 8 + i % 4 of the summed axis; B has k + 1 in column 5 of row k. What is not
  * stored counts nothing: column 4 has NaN at places 9 and 10, of which rows 0, 4 ... store none.
@@ -1492,6 +1523,7 @@ int main(void)
         TEST(products_of_rows_across),
         TEST(products_of_registers),
         TEST(products_of_windows),
+        TEST(products_of_spaced_lines),
         TEST(sparse_products),
         TEST(matrix_stores),
         TEST(registers_move),

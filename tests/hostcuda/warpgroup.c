@@ -128,18 +128,19 @@ static unsigned field(uint64_t descriptor, unsigned from)
     return (unsigned)(descriptor >> from & 0x3fff) << 4;
 }
 
-/* An operand: lines of 128 bytes, in which 16 bytes are a chunk; rows along the summed axis, or
- * across it steps of that axis with 64 columns each, `pitch` bytes from one 64 to the next. Or
- * windows: rows 16 bytes apart, of which the second chunk lies `pitch` bytes behind the first. */
+/* An operand: lines of 128 bytes, in which 16 bytes are a chunk; rows along the summed axis,
+ * `eights` bytes from one eight of them to the next, or across it steps of that axis with 64
+ * columns each, `pitch` bytes from one 64 to the next. Or windows: rows 16 bytes apart, of which
+ * the second chunk lies `pitch` bytes behind the first. */
 typedef struct hc_operand {
-    unsigned start, pitch, rows;
+    unsigned start, pitch, eights, rows;
     bool across, windows;
     unsigned chunks; /* of a row along the summed axis */
 } hc_operand;
 
 static hc_operand operand_of(uint64_t d, unsigned rows, bool across)
 {
-    return (hc_operand){field(d, 0), field(d, 16), rows, across, d >> 62 == 0, 2};
+    return (hc_operand){field(d, 0), field(d, 16), field(d, 32), rows, across, d >> 62 == 0, 2};
 }
 
 static hc_operand left_of(const zc_host_product *p)
@@ -169,21 +170,25 @@ static unsigned chunks_of(const hc_operand *o)
 static unsigned chunk_at(const hc_operand *o, unsigned line, unsigned i)
 {
     if (o->windows) return o->start + line * 16 + i * o->pitch;
-    unsigned at = o->start + line * LINE + (o->across ? i / 8 * o->pitch + i % 8 * 16 : i * 16);
+    unsigned at = o->start + line / 8 * o->eights + line % 8 * LINE +
+                  (o->across ? i / 8 * o->pitch + i % 8 * 16 : i * 16);
     return at ^ (at >> 7 & 7) << 4;
 }
 
 static void check_operand(const hc_thread *t, uint64_t d, hc_operand o, int line)
 {
     const bool across = o.across;
-    bool made = o.windows ? !across && field(d, 32) == 128
-                          : d >> 62 == 1 && field(d, 32) == 1024 && (across || field(d, 16) == 16);
+    const bool close = o.eights == 8 * LINE;
+    bool made = o.windows ? !across && o.eights == 128
+                : across  ? d >> 62 == 1 && close
+                          : d >> 62 == 1 && o.eights % LINE == 0 && o.pitch == 16;
     if (!made || (d >> 49 & 7))
         hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, line,
                 "a descriptor 0x%llx that zc_wgmma_%s does not make", (unsigned long long)d,
-                across ? "across" : "along or windows");
+                across ? "across" : "along, spaced or windows");
+    const unsigned unit = close ? 1024 : LINE; /* spaced eights begin at any line */
     bool aligned = o.windows || (across ? o.start % 1024 == 0 && o.pitch % 1024 == 0
-                                        : o.start % 1024 < LINE && o.start % (o.chunks * 16) == 0);
+                                        : o.start % unit < LINE && o.start % (o.chunks * 16) == 0);
     if (!aligned)
         hc_fail(HC_CUDA_ERROR_MISALIGNED_ADDRESS, line,
                 "an operand at 0x%x whose first line is not 1024-byte aligned", o.start);

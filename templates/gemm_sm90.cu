@@ -9,6 +9,9 @@
 #include "zc/gemm.cuh"
 #include "zc/gemm_tiles.cuh"
 #include "zc/row_moments.cuh"
+#ifdef Z_RIM
+#include "zc/conv_rim.cuh"
+#endif
 
 #ifdef Z_NORM
 constexpr bool ZC_GEMM_PART = true;
@@ -187,7 +190,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
         zc_gemm_kept whole[2][COUNT / 2];
         const int last = (int)p.g.m - 1;
         const int top = row + thread / 32 * 16 + thread % 32 / 4, col = t.col + first + thread % 4 * 2;
-        const int r0 = top < last ? top : last, r1 = top + 8 < last ? top + 8 : last;
+        const int r0 = zc_result_row(p, top, last), r1 = zc_result_row(p, top + 8, last);
 #pragma unroll
         for (int j = 0; j < COUNT / 2; j++) {
             int c[2];
@@ -395,7 +398,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     static_assert(!ZC_GEMM_KEEP || (!LATE && Z_TILE_N % 64 == 0), "moments are of whole panels");
     ZC_MEMBER void consume(int warpgroup) const {
         const int thread = threadIdx.x % 128;
-        slot at = {0, 0};
+        slot at = {};
         int turn = 0, buffer = 0;
         zc_grid_wait();
         zc_grid_launch();
@@ -403,7 +406,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
         if (Z_PINGPONG && warpgroup == 1) zc_named_arrive(3, 256);
         for (int tile = this->first_tile(); tile < tiles; tile += this->tile_step(), turn ^= Z_PINGPONG) {
             if (Z_PINGPONG && turn != warpgroup) {
-                at.skip(this->steps + PIPE::EXTRA);
+                this->pass(at);
                 continue;
             }
             const zc_gemm_origin t = this->place_of(tile);
@@ -441,10 +444,15 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     }
 };
 
+#ifdef Z_RIM
+typedef zc_rim_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_TAP_STAGES, Z_PINGPONG, Z_FUSED_TILE >= 0 ? 2 : 0, ZC_GEMM_STAGING, 2>
+    zc_product_pipe;
+#else
 typedef zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG,
                      ZC_GEMM_SKIP || Z_FUSED_TILE >= 0 ? 2 : 0,
                      ZC_GEMM_STAGING, false, Z_PARTS, ZC_GEMM_MATRICES>
     zc_product_pipe;
+#endif
 
 ZC_KERNEL_OF(0, zc_product_pipe::THREADS)(const __grid_constant__ zc_gemm_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
@@ -458,7 +466,7 @@ ZC_KERNEL_OF(0, zc_product_pipe::THREADS)(const __grid_constant__ zc_gemm_sm90_p
     const int warpgroup = zc_warpgroup();
     if (warpgroup == 0) {
         zc_registers_drop<PRODUCER>();
-        ZC_FIRST_WARP(zc_warp() == 0 && zc_elect()) product.produce();
+        ZC_FIRST_WARP(product.produces() && zc_elect()) product.produce();
     } else {
         zc_registers_take<CONSUMER>();
         product.consume(warpgroup - 1);

@@ -48,14 +48,19 @@ int64_t zc_gen_conv_pixels(zc_gen *g)
     return high == INT64_MAX ? 4 * bounds[ZC_COUNTOF(bounds) - 1] : high;
 }
 
+void zc_gen_line_parts(zc_gen *g, int64_t bytes)
+{
+    if (zc_ceil_div(bytes, 32) < ZC_SM90_LINE / 32)
+        zc_gen_define(g, "LINE_PARTS", "%d", (int)zc_ceil_div(bytes, 32));
+}
+
 void zc_gen_patches(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w)
 {
     const int axes = w->rank - 2;
     const int64_t depth = w->dims[w->rank - 1] * (int64_t)zc_dtype_bits(w->dtype) / 8;
     const bool pair = g->step->op == ZC_OP_ConvPair; /* of different depths, the second patches */
     const bool product = zc_conv_is_product(a, axes, w->dims + 1);
-    if (zc_ceil_div(depth, 32) < ZC_SM90_LINE / 32 && !pair)
-        zc_gen_define(g, "LINE_PARTS", "%d", (int)zc_ceil_div(depth, 32));
+    if (!pair) zc_gen_line_parts(g, depth);
     if (!product || pair) zc_gen_define(g, "SIDES", "%d", axes);
     if (product) return;
     if (axes > 1) zc_gen_define(g, "ACROSS", "%d", (int)w->dims[axes]);
@@ -94,6 +99,16 @@ zc_tensor_box zc_conv_patches(const zc_tensor *x, int64_t pitch, const zc_window
         b.step[i] = (int)w->stride[side];
     }
     b.dims[1 + w->axes] = x->dims[0];
+    return b;
+}
+
+zc_tensor_box zc_conv_weights_box(const zc_tensor *weights, int channels)
+{
+    const int64_t depth = weights->dims[weights->rank - 1];
+    const int64_t taps = zc_dims_span(weights->dims, 1, weights->rank - 1);
+    zc_tensor_box b = zc_sm90_box(weights->data, weights->dtype, depth, weights->dims[0], taps,
+                                  taps * depth, depth);
+    b.box[1] = (uint32_t)channels;
     return b;
 }
 
@@ -141,12 +156,10 @@ zc_status zc_launch_conv_maps(zc_launch *l, const zc_tensor *weights, const zc_w
     zc_window_attrs a;
     int64_t group;
     zc_window_attrs_of(l->op, l->attrs, &a, &group);
-    int64_t depth = weights->dims[w->axes + 1], taps = zc_dims_span(w->kernel, 0, w->axes);
+    int64_t depth = weights->dims[w->axes + 1];
     zc_tensor_box x = zc_conv_patches(&l->in[0], zc_launch_in_pitch(l, 0), w,
                                       zc_conv_is_product(&a, w->axes, w->kernel), p->g.m, pixels);
-    zc_tensor_box b =
-        zc_sm90_box(weights->data, weights->dtype, depth, p->g.n, taps, taps * depth, depth);
-    b.box[1] = (uint32_t)channels;
+    zc_tensor_box b = zc_conv_weights_box(weights, channels);
     p->by_lines = zc_divisor_of(
         zc_ceil_div(depth * (int64_t)zc_dtype_bits(weights->dtype) / 8, ZC_SM90_LINE));
     for (int i = 0; i < w->axes; i++) p->by_side[i] = zc_divisor_of(w->out[w->axes - 1 - i]);

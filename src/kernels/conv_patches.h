@@ -16,6 +16,8 @@ bool zc_conv_window_fits(const zc_window_attrs *a, int axes, const int64_t *kern
 
 /* Pixels of the result: the most of the range that is asked for. */
 int64_t zc_gen_conv_pixels(zc_gen *g);
+/* How much of a line of so many bytes of channels has factors, where that is not all of it. */
+void zc_gen_line_parts(zc_gen *g, int64_t bytes);
 /* How patches come to the product; w is [Cout][taps ...][Cin]. */
 void zc_gen_patches(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w);
 /* Where their channels begin, where those weights are a band. */
@@ -24,6 +26,8 @@ void zc_gen_band(zc_gen *g, int weights);
 /* Patches of x, `tile` at once, or its pixels as rows; pitch: from pixel to pixel. */
 zc_tensor_box zc_conv_patches(const zc_tensor *x, int64_t pitch, const zc_window *w, bool product,
                               int64_t pixels, int tile);
+/* Weights [Cout][taps ...][Cin], so many channels of a tap at once. */
+zc_tensor_box zc_conv_weights_box(const zc_tensor *weights, int channels);
 /* Do input 0, these weights, the bias in input `bias` (-1: none) and the result fit each other? */
 zc_status zc_launch_conv_check(zc_launch *l, const zc_tensor *w, int bias);
 /* The weights' windows of input 0. */

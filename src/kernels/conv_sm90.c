@@ -1,15 +1,17 @@
 /* Convolutions of f16 and bf16 on Hopper, channels last, whose patches the copy engine gathers: the
- * product of gemm_sm90.cu, and for few pixels conv_few_sm90.cu, whose clusters share the summed
- * axis. */
+ * product of gemm_sm90.cu, which may have the pixels of 3 x 3 windows once, with a rim, and for few
+ * pixels conv_few_sm90.cu, whose clusters share the summed axis. */
 #include <math.h>
 #include <string.h>
 
 #include "kernels/choose.h"
 #include "kernels/conv_cost.h"
 #include "kernels/conv_few.h"
+#include "kernels/conv_rim.h"
 #include "op/nhwc.h"
 
 const char *const zc_config_conv_sm90[] = {ZC_SM90_CONFIG};
+const char *const zc_config_conv_rim_sm90[] = {ZC_RIM_CONFIG};
 const char *const zc_config_conv_few_sm90[] = {ZC_FEW_CONFIG};
 
 enum { PIECE = 8 /* channels that the copy engine can address */ };
@@ -90,40 +92,58 @@ static int64_t phase_of(const zc_window_attrs *a, int64_t channels)
     return a->phases.n ? channels / zc_window_phases(a) : 0;
 }
 
-/* Both families: the sizes; may decline. */
-static zc_status sizes_of(zc_gen *g, zc_sm90_problem *p)
+/* All families: windows, weights and sizes; may decline. */
+typedef struct conv {
+    zc_window_attrs a;
+    zc_tensor w;
+    zc_sm90_problem p;
+} conv;
+
+static zc_status sizes_of(zc_gen *g, conv *c)
 {
     const char *why = not_these(g);
     if (why) return zc_gen_decline(g, "%s", why);
-    zc_window_attrs a;
-    zc_tensor w;
+    const zc_window_attrs *a = &c->a;
+    const zc_tensor *w = &c->w;
     int64_t group;
-    zc_window_attrs_of(g->step->op, g->attrs, &a, &group);
-    zc_gen_tensor(zc_gen_in(g, 1), &w);
-    const int axes = w.rank - 2;
-    const int64_t depth = w.dims[axes + 1];
-    if (!in_pieces(w.dims[0]) || !in_pieces(depth))
+    zc_window_attrs_of(g->step->op, g->attrs, &c->a, &group);
+    zc_gen_tensor(zc_gen_in(g, 1), &c->w);
+    const int axes = w->rank - 2;
+    const int64_t depth = w->dims[axes + 1];
+    if (!in_pieces(w->dims[0]) || !in_pieces(depth))
         return zc_gen_decline(g, "channels that are no multiple of %d", PIECE);
-    if (!zc_conv_window_fits(&a, axes, w.dims + 1))
+    if (!zc_conv_window_fits(a, axes, w->dims + 1))
         return zc_gen_decline(g, "windows that the copy engine cannot gather");
     int64_t blocks = zc_ceil_div(depth, ZC_SM90_DEPTH), second = second_steps(g);
     if (second < 0) return zc_gen_decline(g, "the second pair of operands");
-    *p = (zc_sm90_problem){.m = zc_gen_conv_pixels(g),
-                           .n = w.dims[0],
-                           .steps = zc_dims_span(w.dims, 1, 1 + axes) * blocks + second,
-                           .items = 1,
-                           .sm_count = g->sm_count,
-                           .parts = true,
-                           .band = (int)zc_conv_banded(g->step->op, g->attrs),
-                           .phase = phase_of(&a, w.dims[0]),
-                           .fused_tile = zc_gen_epilogue_tile(g, 16)};
-    zc_gen_patches(g, &a, &w);
-    if (p->phase) zc_gen_define(g, "PHASE", "%d", (int)p->phase);
-    zc_gen_phases(g, &a, axes);
+    c->p = (zc_sm90_problem){.m = zc_gen_conv_pixels(g),
+                             .n = w->dims[0],
+                             .steps = zc_dims_span(w->dims, 1, 1 + axes) * blocks + second,
+                             .items = 1,
+                             .sm_count = g->sm_count,
+                             .parts = true,
+                             .band = (int)zc_conv_banded(g->step->op, g->attrs),
+                             .phase = phase_of(a, w->dims[0]),
+                             .fused_tile = zc_gen_epilogue_tile(g, 16)};
     return ZC_OK;
 }
 
-/* Both families: the rest of the header. */
+/* Where patches are gathered tap by tap. */
+static void put_patches(zc_gen *g, const conv *c)
+{
+    zc_gen_patches(g, &c->a, &c->w);
+    if (c->p.phase) zc_gen_define(g, "PHASE", "%d", (int)c->p.phase);
+    zc_gen_phases(g, &c->a, c->w.rank - 2);
+}
+
+/* The fused work's operand that comes by a map has a pitch that only the launch function knows. */
+static void map_tile(zc_gen *g, const zc_sm90_problem *p)
+{
+    if (p->fused_tile >= 0)
+        g->mapped |= ZC_PITCHED_INPUT << (zc_op_epilogue_first(g->info, g->attrs) + p->fused_tile);
+}
+
+/* All families: the rest of the header. */
 static zc_status put_spec(zc_gen *g)
 {
     const zc_op op = g->step->op;
@@ -145,20 +165,33 @@ static zc_status put_spec(zc_gen *g)
 
 zc_status zc_gen_conv_sm90(zc_gen *g)
 {
-    zc_sm90_problem p;
-    ZC_TRY(sizes_of(g, &p));
+    conv c;
+    ZC_TRY(sizes_of(g, &c));
     if (g->declined[0]) return ZC_OK;
-    ZC_TRY(zc_gen_sm90(g, &p));
-    if (p.fused_tile >= 0)
-        g->mapped |= ZC_PITCHED_INPUT << (zc_op_epilogue_first(g->info, g->attrs) + p.fused_tile);
+    put_patches(g, &c);
+    ZC_TRY(zc_gen_sm90(g, &c.p));
+    map_tile(g, &c.p);
     return g->declined[0] ? ZC_OK : put_spec(g);
+}
+
+zc_status zc_gen_conv_rim_sm90(zc_gen *g)
+{
+    conv c;
+    ZC_TRY(sizes_of(g, &c));
+    if (!g->declined[0]) ZC_TRY(zc_gen_conv_rim(g, &c.a, &c.w, &c.p));
+    if (g->declined[0]) return ZC_OK;
+    zc_gen_define(g, "WHOLE", "%d", c.p.n % g->config[ZC_SM90_TILE_N] == 0);
+    map_tile(g, &c.p);
+    return put_spec(g);
 }
 
 zc_status zc_gen_conv_few_sm90(zc_gen *g)
 {
-    zc_sm90_problem p;
-    ZC_TRY(sizes_of(g, &p));
-    if (!g->declined[0]) ZC_TRY(zc_gen_conv_few(g, &p));
+    conv c;
+    ZC_TRY(sizes_of(g, &c));
+    if (g->declined[0]) return ZC_OK;
+    put_patches(g, &c);
+    ZC_TRY(zc_gen_conv_few(g, &c.p));
     return g->declined[0] ? ZC_OK : put_spec(g);
 }
 
@@ -220,7 +253,7 @@ static zc_status put_maps(zc_launch *l, const zc_window *w, int pixels, int chan
     return l->op == ZC_OP_ConvPair ? put_second_maps(l, pixels, channels, p) : ZC_OK;
 }
 
-/* Both families: all but the maps; p->g.m 0: nothing to do. */
+/* All families: all but the maps; p->g.m 0: nothing to do. */
 static zc_status fill(zc_launch *l, zc_window *window, struct zc_gemm_sm90_params *p)
 {
     const zc_tensor *w = &l->in[1], *y = &l->out[0];
@@ -252,6 +285,17 @@ zc_status zc_launch_conv_sm90(zc_launch *l)
     ZC_TRY(put_maps(l, &window, (int)config[ZC_SM90_TILE_M], columns, &p));
     ZC_TRY(zc_sm90_like_y(l, &p, p.g.y, ZC_U16, p.g.y_ld, ZC_SM90_DEPTH, &p.y));
     return zc_launch_sm90(l, &p);
+}
+
+zc_status zc_launch_conv_rim_sm90(zc_launch *l)
+{
+    struct zc_gemm_sm90_params p;
+    zc_window window;
+    zc_dim3 grid;
+    ZC_TRY(fill(l, &window, &p));
+    if (!p.g.m) return ZC_OK;
+    ZC_TRY(zc_launch_conv_rim(l, &l->in[1], &p, &grid));
+    return zc_launch_configured(l, grid, &p, sizeof p);
 }
 
 zc_status zc_launch_conv_few_sm90(zc_launch *l)

@@ -80,24 +80,26 @@ static bool panels_overlap(const problem *p)
 
 /* What gemm_quant_sm90.cu has beside the ring: panels that results go through; of each team columns
  * with their scales, and sums of lines. */
-static int byte_smem(const problem *p, const shape *s)
+int zc_sm90_byte_smem(const zc_sm90_problem *p, int tile_m, int tile_n, bool pingpong)
 {
     enum { WORD = 4, COLUMN = 24, PANELS = 2 * ZC_SM90_RESULTS };
-    int team = s->tile_m * WORD + s->tile_n * (COLUMN + p->column_words * WORD);
-    return (s->pingpong ? 2 : 1) * team + (p->piece ? 0 : PANELS);
+    int team = tile_m * WORD + tile_n * (COLUMN + p->column_words * WORD);
+    return (pingpong ? 2 : 1) * team + (p->piece ? 0 : PANELS);
 }
 
 /* The copy engine stores panels of 128 columns of bytes, of which those beyond the tile have to lie
  * beyond the result. */
-static bool panels_fit(const problem *p, const shape *s)
+bool zc_sm90_panels_fit(const zc_sm90_problem *p, int tile_n)
 {
-    return !p->column_words || p->piece || s->tile_n % 128 == 0 || p->n <= s->tile_n;
+    return !p->column_words || p->piece || tile_n % 128 == 0 || p->n <= tile_n;
 }
 
 static uint32_t smem_of(const problem *p, const shape *s, int stages)
 {
     int each = p->piece ? ZC_SM90_LAID : ZC_SM90_RESULTS;
-    int results = p->norm ? 0 : p->column_words ? byte_smem(p, s) : groups_of(p, s) * each;
+    int results = p->norm           ? 0
+                  : p->column_words ? zc_sm90_byte_smem(p, s->tile_m, s->tile_n, s->pingpong)
+                                    : groups_of(p, s) * each;
     if (s->parts > 1) results += 64 * s->tile_n * (int)sizeof(float) + 8;
     if (p->scales) results += (s->pingpong ? 2 : 1) * 2 * s->tile_n * (int)sizeof(float);
     return (uint32_t)(stages * ((s->tile_m + b_lines(p, s)) * ZC_SM90_LINE + 16) + results);
@@ -106,10 +108,10 @@ static uint32_t smem_of(const problem *p, const shape *s, int stages)
 /* Cycles of a block's tiles. In turn, results are made while the other's products run; those of
  * bytes take longer than products, and one warpgroup three times as long as two (so 41 of 48
  * measured choices are the cheapest). */
-static double cycles_of(const problem *p, const shape *s, int64_t tiles, double products,
-                        double results)
+double zc_sm90_cycles(const zc_sm90_problem *p, bool pingpong, int64_t tiles, double products,
+                      double results)
 {
-    if (!s->pingpong) return (double)tiles * (products + results);
+    if (!pingpong) return (double)tiles * (products + results);
     if (!p->column_words) return (double)tiles * (products + results * (tiles > 1 ? 0.25 : 1));
     return fmax((double)tiles * products, (double)zc_ceil_div(tiles, 2) * (products + 3 * results));
 }
@@ -125,7 +127,7 @@ static double shared_of(const problem *p, const shape *s)
 
 /* Elements of results a cycle (guesses): sums as they are, those that threads store, and sums of
  * bytes that are scaled in f64. */
-static double finish_of(const problem *p)
+double zc_sm90_finish(const zc_sm90_problem *p)
 {
     enum { PLAIN = 24, STORED = 12, SCALED = 8 };
     if (p->column_words) return p->unscaled ? PLAIN : SCALED;
@@ -146,11 +148,11 @@ static double cost(const problem *p, const shape *s)
     double products = area * ZC_SM90_DEPTH / per_cycle;
     double loads = (s->tile_m + (double)b_lines(p, s) / s->cluster) * ZC_SM90_LINE / l2;
     double made = (double)s->tile_m * in_panels(result_n(p, s));
-    double results = made / finish_of(p);
+    double results = made / zc_sm90_finish(p);
     double step = fmax(fmax(products, loads), shared_of(p, s)) + (s->cluster > 1 ? pair : 0);
     double steps = (double)zc_ceil_div(p->steps, s->parts);
     if (s->parts > 1) results += join;
-    return (cycles_of(p, s, waves, steps * step, results) + fill) / clock;
+    return (zc_sm90_cycles(p, s->pingpong, waves, steps * step, results) + fill) / clock;
 }
 
 /* Blocks share the summed axis of tiles that one wave has. */
@@ -166,7 +168,7 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
     const problem *p = of;
     const shape *s = &shapes[number];
     if (p->stepwise && s->pingpong) return false;
-    if (!panels_fit(p, s) || (p->band && s->tile_n != p->band)) return false;
+    if (!zc_sm90_panels_fit(p, s->tile_n) || (p->band && s->tile_n != p->band)) return false;
     if (p->phase && p->phase % s->tile_n) return false;
     if (s->tile_n != in_panels(s->tile_n) && !panels_overlap(p)) return false;
     if (result_n(p, s) < ZC_SM90_DEPTH) return false;

@@ -24,10 +24,12 @@ struct zc_gemm_sm90_params {
     const void *second_c;             /* of GatedLinear, as c */
     struct zc_gemm_params g;
     struct zc_gemm_order order;
-    int items, b_items;             /* of the batch; b_items 1: all items share B */
-    struct zc_window_params window; /* of convolutions: A's rows are patches of [c, sides ...,
-                                       images], B is [c, n, taps] */
-    struct zc_divisor by_side[ZC_WINDOW_DIMS]; /* of an image of its result, innermost first */
+    int items, b_items; /* of the batch; b_items 1: all items share B */
+    struct zc_window_params
+        window; /* of convolutions: A's rows are patches of [c, sides ...,
+                   images], or boxes, as y's and tile's are, B is [c, n, taps] */
+    struct zc_divisor by_side[ZC_WINDOW_DIMS]; /* of an image of its result, innermost first, or of
+                                                  its boxes (zc/rim_box.cuh) */
     struct zc_divisor by_lines;                /* of 128 bytes, which hold a tap's channels */
     struct zc_row_moments_params moments;      /* of LinearMoments */
 };

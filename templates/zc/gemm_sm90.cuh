@@ -42,9 +42,9 @@ struct zc_gemm_origin { // of a tile
     int row, col, item;
 };
 
-// STAGING: panels behind the ring that each warpgroup's results go through.
+// STAGING: panels behind the ring that each warpgroup's results go through; B_STAGES: of a ring of B's own (zc/conv_rim.cuh).
 template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPONG, int TILED, int STAGING, bool SIDE = false,
-          int PARTS = 1, int MATRICES = 1, int GROUPS_ = TILE_M == 192 ? 3 : 2>
+          int PARTS = 1, int MATRICES = 1, int GROUPS_ = TILE_M == 192 ? 3 : 2, int B_STAGES = 0>
 struct zc_gemm_pipe {
     static constexpr int DEPTH = ZC_LINE_DEPTH, LINE = 128, PANEL = 64 * LINE;       // 64 lines
     static constexpr int GROUPS = GROUPS_, THREADS = (GROUPS + 1) * 128;               // GROUPS: that multiply
@@ -55,14 +55,14 @@ struct zc_gemm_pipe {
     static constexpr int RESULT_N = TILE_N / MATRICES, PANELS = (RESULT_N + 63) / 64; // of results
     static constexpr int B_LINES = Z_TB ? TILE_N : PANELS * 64;
     static_assert(MATRICES == 1 || (MATRICES == 2 && Z_TB), "a copy for each matrix");
-    static constexpr int A_BYTES = TILE_M * LINE, STAGE = A_BYTES + B_LINES * LINE;
+    static constexpr int A_BYTES = TILE_M / 64 * ZC_ROWS_BYTES, STAGE = A_BYTES + (B_STAGES ? 0 : B_LINES * LINE);
     static constexpr int CLUSTER = DOWN * ACROSS;
     static constexpr int TILE_COLUMNS = TILED ? LINE / TILED : 64; // of a panel of p.tile
     static constexpr int TILE_PANELS = (RESULT_N + TILE_COLUMNS - 1) / TILE_COLUMNS, HELD = STAGE / A_BYTES; // HELD: in a stage
     static constexpr int EXTRA = TILED ? (TILE_PANELS + HELD - 1) / HELD : 0;
     static constexpr u16 ALL = (1 << CLUSTER) - 1;
     static constexpr int SENT = PARTS > 1 ? 64 * TILE_N * 4 : 0; // sums of a warpgroup
-    static constexpr int RING = STAGES * STAGE, RESULTS = GROUPS * STAGING * PANEL + SENT;
+    static constexpr int RING = STAGES * STAGE + B_STAGES * B_LINES * LINE, RESULTS = GROUPS * STAGING * PANEL + SENT;
     static constexpr int BARRIERS = 2 * STAGES * 8 + (PARTS > 1 ? 8 : 0);
     static_assert(PARTS == 1 || (PARTS == 2 && BLOCKS == 1 && OWN == TILE_N && !PINGPONG), "a warpgroup for each part");
     static_assert(PARTS == 1 || (CLUSTER == 1 && SENT <= STAGE && EXTRA < STAGES), "a stage for the sums");
@@ -85,6 +85,7 @@ struct zc_gemm_pipe {
         steps = (part + 1) * all / PARTS - begins;
         rank = CLUSTER > 1 ? (int)zc_cluster_rank() : 0;
     }
+    static ZC_MEMBER bool produces() { return zc_warp() == 0; }
     // The first column of a panel.
     static ZC_MEMBER constexpr int panel_begin(int panel) { return panel * 64 < RESULT_N - 64 ? panel * 64 : RESULT_N - 64; }
     static ZC_MEMBER constexpr int tile_begin(int panel) { return TILE_COLUMNS == 64 ? panel_begin(panel) : panel * TILE_COLUMNS; }
@@ -204,6 +205,8 @@ struct zc_gemm_pipe {
 
     // ---- the consumers ----
 
+    // Goes by the stages of another warpgroup's tile.
+    ZC_MEMBER void pass(slot &at) const { at.skip(steps + EXTRA); }
     ZC_MEMBER void release(int stage, int thread) const {
         if (CLUSTER > 1) {
             if (thread < CLUSTER) zc_barrier_arrive_remote(zc_cluster_address(empty(stage), thread));
@@ -359,7 +362,7 @@ struct zc_gemm_pipe {
     }
     // Of p.tile, rows [64 block, 64 block + 64) of the tile; panel: in the stage.
     ZC_MEMBER const unsigned char *tile_panel(int stage, int block, int panel) const {
-        return memory + stage * STAGE + panel * A_BYTES + block * PANEL;
+        return memory + stage * STAGE + panel * A_BYTES + block * ZC_ROWS_BYTES;
     }
     // Two groups.
     ZC_MEMBER void read_piece(int stage, int block, int panel, int thread, int group, u32 *out) const {
@@ -386,7 +389,7 @@ struct zc_gemm_pipe {
         zc_async_fence();
         zc_named_sync(1 + warpgroup, 128);
         if (thread == 0) {
-            zc_tensor_store(map, panel, to.col, to.row, to.item);
+            zc_rows_store(p, map, panel, to.col, to.row, to.item);
             zc_bulk_commit();
         }
         buffer = STAGING == 1 ? 0 : buffer ^ 1;

@@ -9,6 +9,8 @@
 //
 // With Z_PHASE each so many columns are a phase (zc/phases.cuh), and a tile's columns are of one.
 //
+// With Z_RIM a tile's rows are pixels by boxes (zc/conv_rim.cuh).
+//
 // spec.h: Z_T (element type), and the above; Z_LINE_PARTS: pieces of 32 bytes of a line that hold factors, where no step has more (4).
 #pragma once
 #include "zc/hopper.cuh"
@@ -21,6 +23,17 @@
 #define Z_LINE_PARTS 4
 #endif
 constexpr int ZC_LINE_DEPTH = 128 / (int)sizeof(Z_T); // elements
+
+// Where 64 rows of a tile lie in a stage, how they leave from a panel, and which row of the result one is; beyond the last any.
+#ifdef Z_RIM
+#include "zc/rim_box.cuh"
+#else
+constexpr int ZC_ROWS_BYTES = 64 * 128;
+ZC_DEV void zc_rows_store(const zc_gemm_sm90_params &, const zc_tensor_map *map, u32 panel, int col, int row, int item) {
+    zc_tensor_store(map, panel, col, row, item);
+}
+ZC_DEV int zc_result_row(const zc_gemm_sm90_params &, int row, int last) { return row < last ? row : last; }
+#endif
 
 #if defined(Z_PATCHES) || defined(Z_PAIR)
 // The pixel that is a row of the result.

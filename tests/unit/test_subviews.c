@@ -330,19 +330,11 @@ static void test_slices(void **state)
     is_sound(f);
 }
 
-/* Convolutions whose pitches and patches only tensor maps know are one kernel: with a pitch, with
- * other channels, and with neither. */
-static void test_one_kernel(void **state)
+/* The convolutions of a graph. */
+static void are_one_kernel(fixture *f, const char *lines, const char *family)
 {
-    fixture *f = *state;
     uint32_t kernel = 0, convolutions = 0;
-    lower(f, "input %x: f16[1,128,128,64] as \"x\"\ninput %v: f16[64,3,3,64] as \"v\"\n"
-             "input %w: f16[64,3,3,128] as \"w\"\n"
-             "%a: f16[*] = ConvNhwc(%x, %v) {taps_first = 1, pads = [1,1,1,1]}\n"
-             "%c: f16[*] = Concat(%x, %a) {axis = 3}\n"
-             "%d: f16[*] = ConvNhwc(%c, %w) {taps_first = 1, pads = [1,1,1,1]}\n"
-             "%y: f16[*] = ConvNhwc(%d, %v) {taps_first = 1, pads = [1,1,1,1]}\n"
-             "output %y as \"y\"\n");
+    lower(f, lines);
     for (uint32_t i = 0; i < f->program.nsteps; i++) {
         const zc_pstep *s = &f->program.steps[i];
         if (s->op != ZC_OP_ConvNhwc) continue;
@@ -351,7 +343,36 @@ static void test_one_kernel(void **state)
         assert_int_equal(s->choices[0].kernel, kernel);
     }
     assert_int_equal(convolutions, 3);
-    assert_string_equal(f->program.kernels[kernel].family, "conv_sm90");
+    assert_string_equal(f->program.kernels[kernel].family, family);
+}
+
+/* Convolutions whose pitches and patches only tensor maps know are one kernel: with a pitch, with
+ * other channels, and with neither. */
+static void test_one_kernel(void **state)
+{
+    are_one_kernel(*state,
+                   "input %x: f16[1,128,128,64] as \"x\"\ninput %v: f16[64,5,5,64] as \"v\"\n"
+                   "input %w: f16[64,5,5,128] as \"w\"\n"
+                   "%a: f16[*] = ConvNhwc(%x, %v) {taps_first = 1, pads = [2,2,2,2]}\n"
+                   "%c: f16[*] = Concat(%x, %a) {axis = 3}\n"
+                   "%d: f16[*] = ConvNhwc(%c, %w) {taps_first = 1, pads = [2,2,2,2]}\n"
+                   "%y: f16[*] = ConvNhwc(%d, %v) {taps_first = 1, pads = [2,2,2,2]}\n"
+                   "output %y as \"y\"\n",
+                   "conv_sm90");
+}
+
+/* The same of pixels that come once, with a rim. */
+static void test_one_kernel_of_boxes(void **state)
+{
+    are_one_kernel(*state,
+                   "input %x: f16[1,128,128,128] as \"x\"\ninput %v: f16[128,3,3,128] as \"v\"\n"
+                   "input %w: f16[128,3,3,256] as \"w\"\n"
+                   "%a: f16[*] = ConvNhwc(%x, %v) {taps_first = 1, pads = [1,1,1,1]}\n"
+                   "%c: f16[*] = Concat(%x, %a) {axis = 3}\n"
+                   "%d: f16[*] = ConvNhwc(%c, %w) {taps_first = 1, pads = [1,1,1,1]}\n"
+                   "%y: f16[*] = ConvNhwc(%d, %v) {taps_first = 1, pads = [1,1,1,1]}\n"
+                   "output %y as \"y\"\n",
+                   "conv_rim_sm90");
 }
 
 /* Who writes a plan decides what its kernels compute, but not where tensors lie. */
@@ -393,6 +414,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_odd_lines, setup, teardown),
         cmocka_unit_test_setup_teardown(test_slices, setup, teardown),
         cmocka_unit_test_setup_teardown(test_one_kernel, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_kernel_of_boxes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_forged, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,9 @@
 #define ZC_GQ_SUM
 #endif
 #include "zc/gemm_quant_sm90.cuh"
+#ifdef Z_RIM
+#include "zc/conv_rim.cuh"
+#endif
 
 // Lines of a stage, A's rows and then B's columns, whose sums are wanted.
 constexpr int ZC_GQ_FIRST = Z_ZERO_B ? 0 : Z_TILE_M, ZC_GQ_END = Z_ZERO_A ? Z_TILE_M + Z_TILE_N : Z_TILE_M;
@@ -110,7 +113,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         int at;
     };
     // Beyond the last row any will do.
-    ZC_MEMBER int known(int row) const { return row < q.m ? row : (int)q.m - 1; }
+    ZC_MEMBER int known(int row) const { return zc_result_row(p, row, (int)q.m - 1); }
     ZC_MEMBER row row_of(const zc_gq_item &item, const zc_gemm_origin &t, int line, const u32 *sums) const {
         row r = {};
         r.at = t.row + line;
@@ -240,7 +243,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     ZC_MEMBER void consume(int warpgroup) const {
         const int thread = threadIdx.x % 128;
         const int mine = member(warpgroup, thread), step = this->tile_step() * (Z_PINGPONG ? 2 : 1); // to its next tile
-        slot at = {0, 0};
+        slot at = {};
         int turn = 0, buffer = 0;
         zc_gq_own own[COLUMNS];
         zc_grid_wait();
@@ -252,7 +255,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         if (Z_PINGPONG && warpgroup == 1) zc_named_arrive(4, 256);
         for (int tile = this->first_tile(); tile < tiles; tile += this->tile_step(), turn ^= Z_PINGPONG) {
             if (Z_PINGPONG && turn != warpgroup) {
-                at.skip(this->steps + PIPE::EXTRA);
+                this->pass(at);
                 continue;
             }
             const zc_gemm_origin t = place;
@@ -283,9 +286,15 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
 
 // What is done with sums takes longer than products: four warpgroups hide each other's waits where a tile has rows for them.
 constexpr int ZC_GQ_GROUPS = Z_TILE_M / 64 > 2 ? 4 : 2;
-typedef zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, Z_FUSED_TILE >= 0,
-                     Z_TENSOR_Y ? 4 / ZC_GQ_GROUPS : 0, false, 1, 1, ZC_GQ_GROUPS>
+constexpr int ZC_GQ_STAGING = Z_TENSOR_Y ? 4 / ZC_GQ_GROUPS : 0;
+#ifdef Z_RIM
+static_assert(ZC_GQ_LINES == 0 && Z_TENSOR_Y, "no sums of lines, which are of several taps; whole boxes");
+typedef zc_rim_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_TAP_STAGES, Z_PINGPONG, Z_FUSED_TILE >= 0, ZC_GQ_STAGING, ZC_GQ_GROUPS> zc_gq_pipe;
+#else
+typedef zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, Z_FUSED_TILE >= 0, ZC_GQ_STAGING, false, 1, 1,
+                     ZC_GQ_GROUPS>
     zc_gq_pipe;
+#endif
 
 ZC_KERNEL_OF(0, zc_gq_pipe::THREADS)(const __grid_constant__ zc_gemm_quant_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
@@ -296,7 +305,7 @@ ZC_KERNEL_OF(0, zc_gq_pipe::THREADS)(const __grid_constant__ zc_gemm_quant_sm90_
     const int warpgroup = zc_warpgroup();
     if (warpgroup == 0) {
         zc_registers_drop<24>();
-        ZC_FIRST_WARP(zc_warp() == 0 && zc_elect()) product.produce();
+        ZC_FIRST_WARP(product.produces() && zc_elect()) product.produce();
     } else {
         zc_registers_take<ZC_GQ_GROUPS == 4 ? 112 : 240>();
         product.consume(warpgroup - 1);

@@ -1,14 +1,17 @@
 /* Convolutions of 8-bit integers on Hopper, channels last: the patches of conv_sm90, the product of
- * gemm_quant_sm90.cu, and for few pixels conv_few_quant_sm90.cu. */
+ * gemm_quant_sm90.cu, which may have the pixels of 3 x 3 windows once, with a rim, and for few
+ * pixels conv_few_quant_sm90.cu. */
 #include <math.h>
 #include <string.h>
 
 #include "kernels/choose.h"
 #include "kernels/conv_cost.h"
 #include "kernels/conv_few.h"
+#include "kernels/conv_rim.h"
 #include "op/nhwc.h"
 
 const char *const zc_config_conv_quant_sm90[] = {ZC_SM90_CONFIG};
+const char *const zc_config_conv_rim_quant_sm90[] = {ZC_RIM_CONFIG};
 const char *const zc_config_conv_few_quant_sm90[] = {ZC_FEW_CONFIG};
 
 enum {
@@ -47,60 +50,72 @@ static const char *not_these(const zc_gen *g, const zc_quant_roles *r, int64_t g
     return NULL;
 }
 
+/* All families: operands, windows, weights and sizes. */
+typedef struct conv {
+    zc_quant_roles r;
+    zc_window_attrs a;
+    zc_tensor w;
+    zc_sm90_problem p;
+} conv;
+
 /* Sums of columns, where x has a zero point: of the taps on the image, which are fewer at its
  * edges, of one or two axes. */
-static zc_status put_edges(zc_gen *g, const zc_quant_roles *r, const zc_window_attrs *a,
-                           const zc_tensor *w, zc_sm90_problem *p)
+static zc_status put_edges(zc_gen *g, conv *c)
 {
+    const zc_tensor *w = &c->w;
     const int axes = w->rank - 2;
     const int64_t down = axes > 1 ? w->dims[1] : 1, across = w->dims[axes];
-    p->column_words = 1;
-    if (!zc_gen_zero_point(g, r->in[ZC_GQ_A_ZERO]) || !has_edges(a, axes, w->dims + 1))
+    if (!zc_gen_zero_point(g, c->r.in[ZC_GQ_A_ZERO]) || !has_edges(&c->a, axes, w->dims + 1))
         return ZC_OK;
     if (axes > 2) return zc_gen_decline(g, "a zero point around images of three axes");
-    p->column_words = (int)((down + 1) * (across + 1));
+    c->p.column_words = (int)((down + 1) * (across + 1));
     zc_gen_define(g, "EDGES", "1");
     zc_gen_define(g, "DOWN", "%d", (int)down);
     if (axes == 1) zc_gen_define(g, "ACROSS", "%d", (int)across);
     return ZC_OK;
 }
 
-/* Both families: the sizes; may decline. */
-static zc_status sizes_of(zc_gen *g, zc_sm90_problem *p)
+/* May decline. */
+static zc_status sizes_of(zc_gen *g, conv *c)
 {
-    const zc_quant_roles r = zc_quant_roles_of(g->step->op);
-    zc_window_attrs a;
-    zc_tensor w;
+    const zc_tensor *w = &c->w;
     int64_t group;
-    zc_window_attrs_of(g->step->op, g->attrs, &a, &group);
-    const char *why = not_these(g, &r, group);
+    c->r = zc_quant_roles_of(g->step->op);
+    zc_window_attrs_of(g->step->op, g->attrs, &c->a, &group);
+    const char *why = not_these(g, &c->r, group);
     if (why) return zc_gen_decline(g, "%s", why);
-    zc_gen_tensor(zc_gen_in(g, r.in[ZC_GQ_B]), &w);
-    const int axes = w.rank - 2;
-    const int64_t depth = w.dims[axes + 1], taps = zc_dims_span(w.dims, 1, 1 + axes);
-    if (w.dims[0] <= 0 || depth <= 0 || depth % PIECE)
+    zc_gen_tensor(zc_gen_in(g, c->r.in[ZC_GQ_B]), &c->w);
+    const int axes = w->rank - 2;
+    const int64_t depth = w->dims[axes + 1], taps = zc_dims_span(w->dims, 1, 1 + axes);
+    if (w->dims[0] <= 0 || depth <= 0 || depth % PIECE)
         return zc_gen_decline(g, "channels that are no multiple of %d", PIECE);
-    if (!zc_conv_window_fits(&a, axes, w.dims + 1))
+    if (!zc_conv_window_fits(&c->a, axes, w->dims + 1))
         return zc_gen_decline(g, "windows that the copy engine cannot gather");
     zc_dtype y = zc_gen_out_type(g, 0);
     if (y != ZC_I32 && taps * depth > ZC_GQ_DEPTH_MOST)
         return zc_gen_decline(g, "sums that may not fit 32 bits");
-    const int64_t blocks = zc_ceil_div(depth, ZC_SM90_LINE);
-    const int piece = zc_sm90_byte_piece(w.dims[0], y);
-    *p = (zc_sm90_problem){.m = zc_gen_conv_pixels(g),
-                           .n = w.dims[0],
-                           .steps = taps * blocks,
-                           .items = 1,
-                           .sm_count = g->sm_count,
-                           .band = (int)zc_conv_banded(g->step->op, g->attrs),
-                           .fused_tile = piece ? -1 : zc_gen_epilogue_tile(g, 8),
-                           .piece = piece};
-    zc_gen_patches(g, &a, &w);
-    zc_gen_define(g, "TAP_STEPS", "%d", (int)blocks);
-    return put_edges(g, &r, &a, &w, p);
+    const int piece = zc_sm90_byte_piece(w->dims[0], y);
+    c->p = (zc_sm90_problem){.m = zc_gen_conv_pixels(g),
+                             .n = w->dims[0],
+                             .steps = taps * zc_ceil_div(depth, ZC_SM90_LINE),
+                             .items = 1,
+                             .sm_count = g->sm_count,
+                             .band = (int)zc_conv_banded(g->step->op, g->attrs),
+                             .fused_tile = piece ? -1 : zc_gen_epilogue_tile(g, 8),
+                             .piece = piece,
+                             .column_words = 1};
+    return ZC_OK;
 }
 
-/* Both families: the rest of the header; across: pixels are the product's columns. */
+/* Where patches are gathered tap by tap; may decline. */
+static zc_status put_patches(zc_gen *g, conv *c)
+{
+    zc_gen_patches(g, &c->a, &c->w);
+    zc_gen_define(g, "TAP_STEPS", "%d", (int)zc_ceil_div(c->w.dims[c->w.rank - 1], ZC_SM90_LINE));
+    return put_edges(g, c);
+}
+
+/* All families: the rest of the header; across: pixels are the product's columns. */
 static zc_status put_spec(zc_gen *g, const zc_sm90_problem *p, bool across)
 {
     const int weights = zc_quant_roles_of(g->step->op).in[ZC_GQ_B];
@@ -116,21 +131,34 @@ static zc_status put_spec(zc_gen *g, const zc_sm90_problem *p, bool across)
 
 zc_status zc_gen_conv_quant_sm90(zc_gen *g)
 {
-    zc_sm90_problem p;
-    ZC_TRY(sizes_of(g, &p));
-    if (!g->declined[0]) ZC_TRY(zc_gen_sm90(g, &p));
-    return g->declined[0] ? ZC_OK : put_spec(g, &p, false);
+    conv c;
+    ZC_TRY(sizes_of(g, &c));
+    if (!g->declined[0]) ZC_TRY(put_patches(g, &c));
+    if (!g->declined[0]) ZC_TRY(zc_gen_sm90(g, &c.p));
+    return g->declined[0] ? ZC_OK : put_spec(g, &c.p, false);
+}
+
+zc_status zc_gen_conv_rim_quant_sm90(zc_gen *g)
+{
+    conv c;
+    ZC_TRY(sizes_of(g, &c));
+    if (g->declined[0]) return ZC_OK;
+    if (zc_gen_zero_point(g, c.r.in[ZC_GQ_A_ZERO]) || zc_gen_zero_point(g, c.r.in[ZC_GQ_B_ZERO]))
+        return zc_gen_decline(g, "zero points");
+    ZC_TRY(zc_gen_conv_rim(g, &c.a, &c.w, &c.p));
+    return g->declined[0] ? ZC_OK : put_spec(g, &c.p, false);
 }
 
 zc_status zc_gen_conv_few_quant_sm90(zc_gen *g)
 {
-    zc_sm90_problem p;
-    ZC_TRY(sizes_of(g, &p));
+    conv c;
+    ZC_TRY(sizes_of(g, &c));
+    if (!g->declined[0]) ZC_TRY(put_patches(g, &c));
     if (g->declined[0]) return ZC_OK;
-    if (p.n % FEW_PIECE)
+    if (c.p.n % FEW_PIECE)
         return zc_gen_decline(g, "channels of the result that are no multiple of %d", FEW_PIECE);
-    ZC_TRY(zc_gen_conv_few(g, &p));
-    return g->declined[0] ? ZC_OK : put_spec(g, &p, true);
+    ZC_TRY(zc_gen_conv_few(g, &c.p));
+    return g->declined[0] ? ZC_OK : put_spec(g, &c.p, true);
 }
 
 /* ---- what it is held to take ---- */
@@ -177,7 +205,7 @@ static zc_status put_quant(zc_launch *l, const zc_quant_roles *r, const zc_tenso
     return ZC_OK;
 }
 
-/* Both families: all but the maps; p->quant.m 0: nothing to do. */
+/* All families: all but the maps; p->quant.m 0: nothing to do. */
 static zc_status fill(zc_launch *l, const zc_tensor *w, zc_window *window,
                       struct zc_gemm_quant_sm90_params *p)
 {
@@ -218,6 +246,18 @@ zc_status zc_launch_conv_quant_sm90(zc_launch *l)
         ZC_TRY(zc_sm90_like_y(l, &p.product, p.product.g.fused.in[tile], ZC_U8, p.quant.n,
                               (int)config[ZC_SM90_TILE_M], &p.product.tile));
     ZC_TRY(zc_sm90_grid(l, &p.product, &grid));
+    return zc_launch_configured(l, grid, &p, sizeof p);
+}
+
+zc_status zc_launch_conv_rim_quant_sm90(zc_launch *l)
+{
+    const zc_tensor *w = weights_of(l);
+    struct zc_gemm_quant_sm90_params p;
+    zc_window window;
+    zc_dim3 grid;
+    ZC_TRY(fill(l, w, &window, &p));
+    if (!p.quant.m) return ZC_OK;
+    ZC_TRY(zc_launch_conv_rim(l, w, &p.product, &grid));
     return zc_launch_configured(l, grid, &p, sizeof p);
 }
 

@@ -223,55 +223,62 @@ static zc_status fill(zc_launch *l, const zc_tensor *w, zc_window *window,
     return zc_launch_epilogue(l, &p->product.g.fused);
 }
 
-static const zc_tensor *weights_of(const zc_launch *l)
+/* A family's maps, and its blocks. */
+typedef zc_status put_fn(zc_launch *l, const zc_tensor *w, const zc_window *window,
+                         struct zc_gemm_quant_sm90_params *p, zc_dim3 *grid);
+
+static zc_status launch_by(zc_launch *l, put_fn *put)
 {
-    return &l->in[zc_quant_roles_of(l->op).in[ZC_GQ_B]];
+    const zc_tensor *w = &l->in[zc_quant_roles_of(l->op).in[ZC_GQ_B]];
+    struct zc_gemm_quant_sm90_params p;
+    zc_window window;
+    zc_dim3 grid;
+    ZC_TRY(fill(l, w, &window, &p));
+    if (!p.quant.m) return ZC_OK;
+    ZC_TRY(put(l, w, &window, &p, &grid));
+    return zc_launch_configured(l, grid, &p, sizeof p);
+}
+
+static zc_status put_tall(zc_launch *l, const zc_tensor *w, const zc_window *window,
+                          struct zc_gemm_quant_sm90_params *p, zc_dim3 *grid)
+{
+    const int64_t *config = l->kernel->config, tile = config[ZC_SM90_FUSED_TILE];
+    const int rows = (int)config[ZC_SM90_TILE_M];
+    ZC_TRY(zc_launch_conv_maps(
+        l, w, window, rows, (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]), &p->product));
+    ZC_TRY(zc_sm90_put_bytes(l, p));
+    if (tile >= 0)
+        ZC_TRY(zc_sm90_like_y(l, &p->product, p->product.g.fused.in[tile], ZC_U8, p->quant.n, rows,
+                              &p->product.tile));
+    return zc_sm90_grid(l, &p->product, grid);
+}
+
+static zc_status put_rim(zc_launch *l, const zc_tensor *w, const zc_window *window,
+                         struct zc_gemm_quant_sm90_params *p, zc_dim3 *grid)
+{
+    return zc_launch_conv_rim(l, w, &p->product, grid);
+}
+
+static zc_status put_few(zc_launch *l, const zc_tensor *w, const zc_window *window,
+                         struct zc_gemm_quant_sm90_params *p, zc_dim3 *grid)
+{
+    const int64_t *config = l->kernel->config;
+    ZC_TRY(zc_launch_conv_maps(l, w, window, (int)config[ZC_FEW_PIXELS],
+                               zc_conv_few_channels(config), &p->product));
+    return zc_conv_few_grid(l, &p->product, grid);
 }
 
 zc_status zc_launch_conv_quant_sm90(zc_launch *l)
 {
-    const int64_t *config = l->kernel->config;
-    const zc_tensor *w = weights_of(l);
-    struct zc_gemm_quant_sm90_params p;
-    zc_window window;
-    zc_dim3 grid;
-    ZC_TRY(fill(l, w, &window, &p));
-    if (!p.quant.m) return ZC_OK;
-    ZC_TRY(zc_launch_conv_maps(l, w, &window, (int)config[ZC_SM90_TILE_M],
-                               (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]),
-                               &p.product));
-    ZC_TRY(zc_sm90_put_bytes(l, &p));
-    const int64_t tile = config[ZC_SM90_FUSED_TILE];
-    if (tile >= 0)
-        ZC_TRY(zc_sm90_like_y(l, &p.product, p.product.g.fused.in[tile], ZC_U8, p.quant.n,
-                              (int)config[ZC_SM90_TILE_M], &p.product.tile));
-    ZC_TRY(zc_sm90_grid(l, &p.product, &grid));
-    return zc_launch_configured(l, grid, &p, sizeof p);
+    return launch_by(l, put_tall);
 }
 
 zc_status zc_launch_conv_rim_quant_sm90(zc_launch *l)
 {
-    const zc_tensor *w = weights_of(l);
-    struct zc_gemm_quant_sm90_params p;
-    zc_window window;
-    zc_dim3 grid;
-    ZC_TRY(fill(l, w, &window, &p));
-    if (!p.quant.m) return ZC_OK;
-    ZC_TRY(zc_launch_conv_rim(l, w, &p.product, &grid));
-    return zc_launch_configured(l, grid, &p, sizeof p);
+    return launch_by(l, put_rim);
 }
 
 zc_status zc_launch_conv_few_quant_sm90(zc_launch *l)
 {
-    const int64_t *config = l->kernel->config;
-    const zc_tensor *w = weights_of(l);
-    struct zc_gemm_quant_sm90_params p;
-    zc_window window;
-    zc_dim3 grid;
-    ZC_TRY(fill(l, w, &window, &p));
-    if (!p.quant.m) return ZC_OK;
-    ZC_TRY(zc_launch_conv_maps(l, w, &window, (int)config[ZC_FEW_PIXELS],
-                               zc_conv_few_channels(config), &p.product));
-    ZC_TRY(zc_conv_few_grid(l, &p.product, &grid));
-    return zc_launch_configured(l, grid, &p, sizeof p);
+    return launch_by(l, put_few);
 }

@@ -222,16 +222,16 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
             }
         });
     }
-    // Codes by panels of 128 columns, of 64 rows.
+    // Codes by panels of 64 rows.
+    static constexpr int CODE_COLUMNS = 128; // of a panel
     ZC_MEMBER void send_codes(const zc_gemm_item &item, const zc_gemm_origin &t, int warpgroup, int thread,
                               const block_moments (&moments)[PIPE::BLOCKS], addends &addend, const typename PIPE::sums &sum,
                               int &buffer) const {
-        constexpr int ACROSS = 128, GROUPS = ACROSS / 8;
-        static_assert(!PIPE::EXTRA && Z_TILE_N % ACROSS == 0, "whole panels, and no operand by the copy engine");
+        static_assert(!PIPE::EXTRA && Z_TILE_N % CODE_COLUMNS == 0, "whole panels, and no operand by the copy engine");
         const int top = t.row + (Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS * 64);
 #pragma unroll
-        for (int first = 0; first < Z_TILE_N; first += ACROSS) {
-            if (LATE) ask_addends(item, t.col, first / 8, GROUPS, thread, addend);
+        for (int first = 0; first < Z_TILE_N; first += CODE_COLUMNS) {
+            if (LATE) ask_addends(item, t.col, first / 8, CODE_COLUMNS / 8, thread, addend);
 #pragma unroll
             for (int i = 0; i < PIPE::BLOCKS; i++)
                 this->send(&p.y, {top + i * 64, t.col + first, t.item}, warpgroup, thread, buffer, [&](u32 to) {
@@ -245,7 +245,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
         const int line = thread / 32 * 16 + thread % 32 / 4;
         const u32 tile[4] = {};
 #pragma unroll
-        for (int group = 0; group < 16; group += 2) {
+        for (int group = 0; group < CODE_COLUMNS / 8; group += 2) {
             zc_gemm_two out[4];
             finish_pairs(item, t, row, first + group * 8, thread, moments, addend, sum, tile, out);
 #pragma unroll

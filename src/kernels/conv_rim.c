@@ -100,14 +100,13 @@ static double beside_patches(const zc_sm90_problem *p, const plan *l)
 static double us_of(const problem *q, const shape *s, const plan *l)
 {
     const zc_sm90_problem *p = q->p;
-    const double clock = 1650 / beside_patches(p, l), fill = 1000;
+    const double clock = 1650, fill = 1000;
     const int64_t tiles = zc_ceil_div(q->boxes, l->boxes) * zc_ceil_div(p->n, s->tile_n);
     const bool hidden = l->stages - operand_stages(p, s) >= STAGES_LEAST;
     const double results = (double)s->tile_m * s->tile_n / zc_sm90_finish(p);
-    return (zc_sm90_cycles(p, s->pingpong && hidden, zc_ceil_div(tiles, p->sm_count),
-                           (double)(TAPS * q->lines) * tap_of(s, l, hidden), results) +
-            fill) /
-           clock;
+    const double cycles = zc_sm90_cycles(p, s->pingpong && hidden, zc_ceil_div(tiles, p->sm_count),
+                                         (double)(TAPS * q->lines) * tap_of(s, l, hidden), results);
+    return beside_patches(p, l) * (cycles + fill) / clock;
 }
 
 static bool candidate_of(const void *of, int number, zc_candidate *out)

@@ -18,10 +18,9 @@ int zc_sm90_piece(int64_t n, zc_dtype dtype)
 
 bool zc_sm90_sends(int64_t n, zc_dtype dtype, const int64_t *config)
 {
-    const int piece = zc_sm90_piece(n, dtype);
-    const bool panels =
-        config[ZC_SM90_TILE_N] % ZC_SM90_LINE == 0 && config[ZC_SM90_FUSED_TILE] < 0;
-    return !piece || (zc_dtype_bits(dtype) == 8 && piece == 16 && panels);
+    if (zc_dtype_bits(dtype) != 8) return !zc_sm90_piece(n, dtype);
+    return !zc_sm90_byte_piece(n, dtype) && config[ZC_SM90_TILE_N] % ZC_SM90_LINE == 0 &&
+           config[ZC_SM90_FUSED_TILE] < 0;
 }
 
 int zc_sm90_byte_piece(int64_t n, zc_dtype dtype)

@@ -322,11 +322,11 @@ ZC_FMA_PAIR(zc_fma_bf16x2, "bf16x2")
 #undef ZC_FMA_PAIR
 
 /* The larger or smaller ones of two numbers or pairs, NaN where one is. */
-#define ZC_BEYOND(name, which, type, T, c)                                                                \
+#define ZC_BEYOND(name, which, type, T, c)                                                         \
     ZC_INLINE T name(T a, T b)                                                                     \
     {                                                                                              \
         T r;                                                                                       \
-        asm(which ".NaN." type " %0, %1, %2;" : "=" c(r) : c(a), c(b));                               \
+        asm(which ".NaN." type " %0, %1, %2;" : "=" c(r) : c(a), c(b));                            \
         return r;                                                                                  \
     }
 ZC_BEYOND(zc_larger_f16x2, "max", "f16x2", u32, "r")

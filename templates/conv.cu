@@ -73,15 +73,17 @@ ZC_DEV operand_t load_w(const zc_conv_params &p, i64 channel, i64 at) {
 ZC_DEV void finish(const zc_conv_params &p, i64 at, i64 channel, acc_t sum) {
 #if Z_QUANT == 0
 #if Z_HAS_SCALE
-    sum *= zc_load<f32>(p.w_scale, channel);
+    f32 y = (f32)sum * zc_load<f32>(p.w_scale, channel);
+#else
+    acc_t y = sum;
 #endif
 #if Z_HAS_BIAS
-    sum += zc_load<Z_BIAS>(p.bias, channel);
+    y += zc_load<Z_BIAS>(p.bias, channel);
 #endif
 #if Z_HAS_RESIDUAL
-    sum += zc_load<Z_Y>(p.residual, at);
+    y += zc_load<Z_Y>(p.residual, at);
 #endif
-    zc_save<Z_Y>(p.y, at, zc_fused(p.fused, zc_act(sum), at));
+    zc_save<Z_Y>(p.y, at, zc_fused(p.fused, zc_act(y), at));
 #elif Z_QUANT == 1
     ((i32 *)p.y)[at] = (i32)sum;
 #else

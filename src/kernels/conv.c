@@ -122,10 +122,10 @@ static void put_types(zc_gen *g, const conv_roles *r)
     zc_gen_define(g, "HAS_RESIDUAL", "%d", type_of(g, r->residual) != ZC_NONE);
     zc_gen_define(g, "HAS_X_ZERO", "%d", type_of(g, r->x_zero) != ZC_NONE);
     zc_gen_define(g, "HAS_W_ZERO", "%d", type_of(g, r->w_zero) != ZC_NONE);
-    bool wide = quant == 2 && !short_sums(g, r);
+    const bool wide = quant == 2 && !short_sums(g, r), integers = quant || zc_dtype_is_int(x);
     zc_gen_define(g, "HAS_SCALE", "%d", zc_scaled_to(g->step->op, g->attrs) != ZC_NONE);
-    zc_gen_define(g, "OPERAND", "%s", quant ? "i32" : zc_gen_compute_type(x));
-    zc_gen_define(g, "ACC", "%s", wide ? "i64" : quant ? "i32" : zc_gen_compute_type(x));
+    zc_gen_define(g, "OPERAND", "%s", integers ? "i32" : zc_gen_compute_type(x));
+    zc_gen_define(g, "ACC", "%s", wide ? "i64" : integers ? "i32" : zc_gen_compute_type(x));
     if (quant != 2) return;
     zc_gen_type(g, "XS", type_of(g, r->x_scale));
     zc_gen_type(g, "WS", type_of(g, r->w_scale));
@@ -301,7 +301,8 @@ zc_status zc_gen_conv(zc_gen *g)
     if (!put_shapes(g, &r)) return ZC_OK;
     put_types(g, &r);
     choose(g, &r);
-    if (!quant_of(op)) ZC_TRY(put_activation(g, x->dtype));
+    const zc_dtype scaled = zc_scaled_to(op, g->attrs);
+    if (!quant_of(op)) ZC_TRY(put_activation(g, scaled != ZC_NONE ? scaled : x->dtype));
     return zc_gen_epilogue(g);
 }
 

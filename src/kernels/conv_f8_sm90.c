@@ -1,9 +1,10 @@
-/* Convolutions of e4m3 on Hopper, channels last: the patches of conv_sm90, the product of
- * gemm_f8_sm90. */
+/* Convolutions of e4m3 and of bytes on Hopper whose sums have a scale a channel, channels last: the
+ * patches of conv_sm90, the product of gemm_f8_sm90. */
 #include <string.h>
 
 #include "kernels/conv_patches.h"
 #include "op/nhwc.h"
+#include "op/scaled.h"
 
 const char *const zc_config_conv_f8_sm90[] = {ZC_SM90_CONFIG};
 
@@ -53,6 +54,10 @@ zc_status zc_gen_conv_f8_sm90(zc_gen *g)
             g, "channels that are no multiple of %d, or of the result an odd number", PIECE);
     if (!zc_conv_window_fits(&a, axes, w.dims + 1))
         return zc_gen_decline(g, "windows that the copy engine cannot gather");
+    const bool bytes = zc_dtype_is_int(zc_gen_in_type(g, ZC_IN_ScaledConv_x));
+    if (bytes) zc_gen_define(g, "INTEGERS", "1");
+    if (bytes && taps * depth > ZC_SCALED_BYTES_MOST)
+        return zc_gen_decline(g, "sums beyond 32 bits");
     const int64_t blocks = zc_ceil_div(depth, ZC_SM90_LINE);
     zc_sm90_problem p = {.m = zc_gen_conv_pixels(g),
                          .n = w.dims[0],
@@ -64,7 +69,7 @@ zc_status zc_gen_conv_f8_sm90(zc_gen *g)
                              zc_sm90_in_pieces(w.dims[0]) ? zc_gen_epilogue_tile(g, 16) : -1,
                          .piece = zc_sm90_piece(w.dims[0], zc_gen_out_type(g, 0)),
                          .scales = true,
-                         .stepwise = taps * depth > ZC_SM90_F8_SHORT};
+                         .stepwise = !bytes && taps * depth > ZC_SM90_F8_SHORT};
     zc_gen_patches(g, &a, &w);
     ZC_TRY(zc_gen_sm90(g, &p));
     if (g->declined[0]) return ZC_OK;

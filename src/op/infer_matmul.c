@@ -42,11 +42,11 @@ static zc_status need_type(zc_infer *f, int i, zc_dtype need)
                          zc_dtype_name(f->in[i].type.dtype), zc_dtype_name(need));
 }
 
-/* ScaledConv's operands have the same places, and are e4m3. */
+/* ScaledConv's operands have the same places. */
 zc_status zc_dt_scaled(zc_infer *f)
 {
     const zc_dtype x = f->in[ZC_IN_ScaledLinear_x].type.dtype;
-    const bool bytes = f->op == ZC_OP_ScaledLinear && (x == ZC_I8 || x == ZC_U8);
+    const bool bytes = x == ZC_I8 || x == ZC_U8;
     const zc_dtype to = zc_scaled_to(f->op, f->attrs);
     if (to != ZC_F32 && to != ZC_F16 && to != ZC_BF16)
         return zc_infer_fail(f, "attribute 'to' (got %s, need f32, f16 or bf16)",

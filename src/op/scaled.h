@@ -1,4 +1,5 @@
-/* Operations on e4m3 whose sums have a scale and a bias a column: ScaledLinear and ScaledConv. */
+/* Operations on e4m3 or bytes whose sums have a scale and a bias a column: ScaledLinear and
+ * ScaledConv. */
 #ifndef ZC_OP_SCALED_H
 #define ZC_OP_SCALED_H
 

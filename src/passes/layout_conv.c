@@ -259,17 +259,44 @@ static bool byte_conv(zc_layout *l, zc_nid n)
     return zc_layout_replace(l, n, m);
 }
 
+static bool quantises_all(const zc_layout *l, const zc_node *n)
+{
+    return n->op == ZC_OP_QuantizeLinear && zc_val(l->g, n->in[1])->type.rank == 0;
+}
+
+/* Do all who read v quantise it, with one scale for all, or what so few pointwise steps make of it?
+ */
+static bool becomes_bytes(const zc_layout *l, zc_vid v, int steps)
+{
+    const zc_block *b = &l->g->top;
+    uint32_t readers = 0;
+    for (size_t i = 0; i < b->nodes.len; i++) {
+        const zc_node *n = zc_node_at(l->g, b->nodes.data[i]);
+        bool reads = false;
+        for (int j = 0; j < n->nin; j++) {
+            reads |= n->in[j] == v;
+            readers += n->in[j] == v;
+        }
+        if (!reads || quantises_all(l, n)) continue;
+        const bool each = n->op == ZC_OP_Cast || zc_op_get(n->op)->flags & ZC_OPF_POINTWISE;
+        if (!steps || !each || !becomes_bytes(l, n->out[0], steps - 1)) return false;
+    }
+    return v < l->values && readers && readers == l->uses[v];
+}
+
 /* Is something made channels-last converted: cast, unless it has 16 bits, which are turned back in
- * less; quantised, or floats made of it again, with one scale for all? */
+ * less unless they become bytes; quantised, or floats made of it again, with one scale for all? */
 static bool is_conversion(const zc_layout *l, const zc_node *n)
 {
     if (!l->bytes || !zc_layout_is_plane(l, n->in[0]) || !l->last[n->in[0]]) return false;
+    enum { STEPS = 4 }; /* a residual, narrowing, an activation, a cast */
     if (n->op == ZC_OP_DynamicQuantizeLinear) return true;
+    if (!zc_layout_is_plane(l, n->out[0])) return false;
     if (n->op == ZC_OP_Cast)
-        return zc_layout_is_plane(l, n->out[0]) &&
-               !zc_layout_is_half(zc_val(l->g, n->in[0])->type.dtype);
-    return (n->op == ZC_OP_QuantizeLinear || n->op == ZC_OP_DequantizeLinear) &&
-           zc_layout_is_plane(l, n->out[0]) && zc_val(l->g, n->in[1])->type.rank == 0;
+        return !zc_layout_is_half(zc_val(l->g, n->in[0])->type.dtype) ||
+               becomes_bytes(l, n->out[0], STEPS);
+    return quantises_all(l, n) ||
+           (n->op == ZC_OP_DequantizeLinear && zc_val(l->g, n->in[1])->type.rank == 0);
 }
 
 static bool conversion(zc_layout *l, zc_nid n)

@@ -23,6 +23,7 @@
 typedef struct folder {
     zc_graph *g;
     size_t room; /* bytes that results may still take */
+    bool keeps_codes;
     size_t *changes;
     zc_diag *diag;
 } folder;
@@ -141,6 +142,7 @@ static bool worth_folding(const folder *f, const zc_node *node)
 {
     const zc_graph *g = f->g;
     const zc_op_info *info = zc_op_get(node->op);
+    if (f->keeps_codes && node->op == ZC_OP_DequantizeLinear) return false;
     if (info->flags & (ZC_OPF_RANDOM | ZC_OPF_REGIONS) || node->nout == 0) return false;
     if (!inputs_constant(g, node) || is_tied(g, node)) return false;
     size_t in = input_bytes(g, node);
@@ -282,8 +284,23 @@ static size_t total_room(const zc_graph *g)
     return room;
 }
 
+static zc_status fold(zc_pass *p, bool keeps_codes)
+{
+    folder f = {.g = p->g,
+                .room = total_room(p->g),
+                .keeps_codes = keeps_codes,
+                .changes = &p->changes,
+                .diag = p->diag};
+    return fold_block(&f, &p->g->top);
+}
+
+/* Models trained for quantisation have their weights as floats that are quantised in the graph. */
+zc_status zc_pass_opt_fold_codes(zc_pass *p)
+{
+    return fold(p, true);
+}
+
 zc_status zc_pass_opt_fold(zc_pass *p)
 {
-    folder f = {.g = p->g, .room = total_room(p->g), .changes = &p->changes, .diag = p->diag};
-    return fold_block(&f, &p->g->top);
+    return fold(p, false);
 }

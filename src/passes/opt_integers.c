@@ -1,5 +1,5 @@
 /* Convolutions and matrix products of dequantised bytes whose results are quantised again become
- * those of integers; products whose results stay floats, sums of bytes with a scale. ONNX defines
+ * those of integers; those whose results stay floats, sums of bytes with a scale. ONNX defines
  * QLinearConv and QLinearMatMul by the same real numbers; rounding of floats on the way is what is
  * left out, so that a result may be another where the exact one lies between two integers.
  *
@@ -7,6 +7,7 @@
  * folded: weights would become floats. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/number.h"
 #include "passes/passes.h"
@@ -174,11 +175,12 @@ static bool product(zc_graph *g, zc_nid n, zc_nid m, const integers *p)
 }
 
 /* Sums of so many products of bytes fit 32 bits. */
+enum { DEPTH_MOST = INT32_MAX / (255 * 255) };
+
 static bool is_shallow(const zc_type *b, bool turned)
 {
-    enum { MOST = INT32_MAX / (255 * 255) };
     const zc_dim depth = b->dims[b->rank - (turned ? 1 : 2)];
-    return zc_dim_is_const(depth) && depth.k <= MOST;
+    return zc_dim_is_const(depth) && depth.k <= DEPTH_MOST;
 }
 
 /* Of what is computed, as in attention; products by constants opt_scaled takes, too. */
@@ -212,27 +214,26 @@ static bool is_linear(const zc_graph *g, const zc_node *n, zc_linear *l)
            is_shallow(&zc_val(g, l->b.x)->type, l->turned) && (!l->turned || zc_known(g, l->b.x));
 }
 
-/* What a sum counts: both scales, of one number or one a column. */
-static zc_vid scale_of(zc_graph *g, const zc_linear *l)
+/* What a sum counts: both scales, of one number or one for each of an axis that has `behind` axes
+ * behind it. */
+static zc_vid scale_of(zc_graph *g, const zc_quantised *x, const zc_quantised *w, int behind)
 {
-    const zc_tensor *a = zc_known(g, l->a.scale), *b = zc_known(g, l->b.scale);
-    zc_tensor t = *b;
+    const zc_tensor *a = zc_known(g, x->scale), *b = zc_known(g, w->scale);
     const int64_t n = zc_tensor_numel(b);
+    zc_tensor t = {.dtype = ZC_F32, .rank = n > 1 ? 1 + behind : 0, .dims = {n, 1, 1}};
     float *y = zc_calloc((size_t)n, sizeof *y);
     if (!y) return 0;
     for (int64_t i = 0; i < n; i++) y[i] = (float)(zc_scale_at(a, 0) * zc_scale_at(b, i));
-    t.dtype = ZC_F32;
-    t.rank = n > 1;
     t.data = y;
     return zc_graph_const(g, NULL, &t, true);
 }
 
 /* What becomes of the sums: floats of the type that the product had. NULL: no memory. */
-static const char *work_of(zc_graph *g, zc_dtype made, const zc_linear *l)
+static const char *work_of(zc_graph *g, zc_dtype made, bool bias)
 {
     char text[64];
-    const char *plain = l->bias ? "f32(x0) * x1 + f32(x2)" : "f32(x0) * x1";
-    if (made == ZC_F32) return l->bias ? "f32(x0) * x1 + x2" : plain;
+    const char *plain = bias ? "f32(x0) * x1 + f32(x2)" : "f32(x0) * x1";
+    if (made == ZC_F32) return bias ? "f32(x0) * x1 + x2" : plain;
     zc_snprintf(text, sizeof text, "%s(%s)", zc_dtype_name(made), plain);
     return zc_arena_strdup(&g->arena, text);
 }
@@ -242,17 +243,99 @@ static bool sums(zc_graph *g, zc_nid n, void *user)
     const integers *p = user;
     zc_linear l;
     if (!is_linear(g, zc_node_at(g, n), &l)) return true;
-    const zc_vid b = l.turned ? zc_turned(g, l.b.x) : l.b.x, scale = b ? scale_of(g, &l) : 0;
+    const zc_vid b = l.turned ? zc_turned(g, l.b.x) : l.b.x,
+                 scale = b ? scale_of(g, &l.a, &l.b, 0) : 0;
     const zc_vid za = zero_of(g, l.a.zero, zc_val(g, l.a.x)->type.dtype);
     const zc_vid zb = zero_of(g, l.b.zero, zc_val(g, l.b.x)->type.dtype);
     const zc_vid in[] = {l.a.x, b, za, zb, scale, l.bias};
-    const char *work = work_of(g, zc_val(g, zc_node_at(g, n)->out[0])->type.dtype, &l);
+    const char *work = work_of(g, zc_val(g, zc_node_at(g, n)->out[0])->type.dtype, l.bias != 0);
     if (!work || !are_there(in, 5) ||
         !zc_graph_become(g, n, ZC_OP_MatMulInteger, l.bias ? 6 : 5, in))
         return false;
     ZC_NODE_SET(g, MatMulInteger, n, epilogue, work);
     ++*p->changes;
     return true;
+}
+
+/* ---- convolutions whose results stay floats, on the CPU ---- */
+
+/* Over one axis or two, as the products of bytes have them, by constant weights of one zero point.
+ */
+static bool is_summed(const zc_graph *g, const zc_node *n, zc_quantised *x, zc_quantised *w)
+{
+    double zero;
+    if (n->op != ZC_OP_Conv || !zc_dequantised(g, n->in[ZC_IN_Conv_x], x) ||
+        !zc_dequantised(g, n->in[ZC_IN_Conv_w], w))
+        return false;
+    const zc_vid bias = zc_node_in(n, ZC_IN_Conv_bias);
+    const zc_tensor *t = zc_known(g, w->x), *b = bias ? zc_known(g, bias) : NULL;
+    return x->axis < 0 && zc_is_bytes(g, x->x) && zc_known(g, x->scale) && w->axis <= 0 && t &&
+           zc_is_bytes(g, w->x) && zc_known(g, w->scale) && (t->rank == 3 || t->rank == 4) &&
+           t->dims[0] > 0 && zc_tensor_numel(t) / t->dims[0] <= DEPTH_MOST &&
+           (!w->zero || zc_graph_splat(g, w->zero, &zero)) && (!bias || (b && b->rank == 1));
+}
+
+/* The constant, one number a channel, for planes of channels first. 0: no memory. */
+static zc_vid by_channel(zc_graph *g, zc_vid v, int rank)
+{
+    zc_tensor t = *zc_known(g, v);
+    for (t.rank = rank - 1; rank > 2; rank--) t.dims[rank - 2] = 1;
+    return zc_graph_const(g, zc_val(g, v)->name, &t, false);
+}
+
+/* ConvInteger, which is next in the block, with n's attributes; its result, 0: no memory. */
+static zc_vid byte_sums(zc_graph *g, zc_nid n, const zc_quantised *x, const zc_quantised *w)
+{
+    const zc_vid in[] = {x->x, w->x, zero_of(g, x->zero, zc_val(g, x->x)->type.dtype),
+                         zero_of(g, w->zero, zc_val(g, w->x)->type.dtype)};
+    const char *name = zc_node_at(g, n)->name;
+    const zc_nid made =
+        are_there(in, 4) ? zc_graph_node(g, &g->top, ZC_OP_ConvInteger, name, 4, in, 1) : 0;
+    if (!made || !zc_graph_inherit(g, made, n)) return 0;
+    zc_attrs_take(zc_op_get(ZC_OP_ConvInteger), zc_node_at(g, made)->attrs, zc_op_get(ZC_OP_Conv),
+                  zc_node_at(g, n)->attrs);
+    zc_type type = zc_val(g, zc_node_at(g, n)->out[0])->type;
+    type.dtype = ZC_I32;
+    const zc_vid sum = zc_graph_value(g, NULL, ZC_VALUE_NODE, &type);
+    if (!sum) return 0;
+    zc_val(g, sum)->producer = made;
+    zc_node_at(g, made)->out[0] = sum;
+    return sum;
+}
+
+/* n becomes what is made of the sums. false: no memory. */
+static bool summed(zc_graph *g, zc_nid n, const zc_quantised *x, const zc_quantised *w)
+{
+    const zc_type y = zc_val(g, zc_node_at(g, n)->out[0])->type;
+    const zc_vid bias = zc_node_in(zc_node_at(g, n), ZC_IN_Conv_bias);
+    const int rank = zc_known(g, w->x)->rank;
+    const zc_vid in[] = {byte_sums(g, n, x, w), scale_of(g, x, w, rank - 2),
+                         bias ? by_channel(g, bias, rank) : 0};
+    const int nin = bias ? 3 : 2;
+    const char *work = work_of(g, y.dtype, bias != 0);
+    if (!work || !are_there(in, nin) || !zc_graph_become(g, n, ZC_OP_Pointwise, nin, in))
+        return false;
+    ZC_NODE_SET(g, Pointwise, n, expr, work);
+    return true;
+}
+
+static zc_status sum_convolutions(zc_pass *p)
+{
+    zc_graph *g = p->g;
+    zc_block old = g->top;
+    bool ok = true;
+    memset(&g->top.nodes, 0, sizeof g->top.nodes);
+    for (size_t i = 0; i < old.nodes.len; i++) {
+        const zc_nid n = old.nodes.data[i];
+        zc_quantised x, w;
+        if (ok && is_summed(g, zc_node_at(g, n), &x, &w)) {
+            ok = summed(g, n, &x, &w);
+            p->changes++;
+        }
+        ok = ZC_VEC_PUSH(&g->top.nodes, n) && ok;
+    }
+    ZC_VEC_FINI(&old.nodes);
+    return ok ? ZC_OK : zc_fail_nomem(p->diag, "integers", 0);
 }
 
 zc_status zc_pass_opt_integers(zc_pass *p)
@@ -262,6 +345,7 @@ zc_status zc_pass_opt_integers(zc_pass *p)
     if (!zc_count_uses(p->g, &i.uses)) return zc_fail_nomem(p->diag, "use counts", 0);
     zc_status status = zc_each_node(p->g, &p->g->top, visit, &i, p->diag);
     if (status == ZC_OK && i.products) status = zc_each_node(p->g, &p->g->top, sums, &i, p->diag);
+    if (status == ZC_OK && i.products) status = sum_convolutions(p);
     free(i.uses.of);
     return status;
 }

@@ -1,5 +1,5 @@
-/* Graphs between quantisations: passes change no bit of what they make, of f16 no byte by more than
- * one; of bf16 none is more than one from what f32 makes of the same numbers. */
+/* Graphs between quantisations: passes change no bit of what they make, of products and of f16 no
+ * byte by more than one; of bf16 none is more than one from what f32 makes of the same numbers. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,6 +60,16 @@ static const char *const products[] = {
     "  %g: f32[4] = DequantizeLinear(%ch, %cl) {axis = 0} @ \"bias\"\n"
     "  %t: f32[2,4,3,4] = Conv(%b, %ef, %g) @ \"conv\"\n"
     "  %y: u8[2,4,3,4] = QuantizeLinear(%t, %s, %z) @ \"q\"\n",
+    /* As networks are trained: weights quantised in the graph, biases and residuals of floats. */
+    "  %v: i8[4,3,1,1] = QuantizeLinear(%cg, %cl) {axis = 0, output_dtype = 3} @ \"codes\"\n"
+    "  %vf: f32[4,3,1,1] = DequantizeLinear(%v, %cl) {axis = 0} @ \"weights\"\n"
+    "  %t: f32[2,4,4,4] = Conv(%a, %vf, %cf) @ \"conv\"\n"
+    "  %r: f32[2,4,4,4] = Relu(%t) @ \"positive\"\n"
+    "  %m: i8[2,4,4,4] = QuantizeLinear(%r, %u, %cn) @ \"q\"\n"
+    "  %f: f32[2,4,4,4] = DequantizeLinear(%m, %u, %cn) @ \"real\"\n"
+    "  %c: f32[2,4,4,4] = Conv(%f, %hf) {group = 4, pads = [1, 1, 1, 1]} @ \"second\"\n"
+    "  %e: f32[2,4,4,4] = Add(%c, %r) @ \"sum\"\n"
+    "  %y: u8[2,4,4,4] = QuantizeLinear(%e, %cv, %z) @ \"again\"\n",
 };
 
 /* In front of the examples; the second text has the type that they have. All numbers are bf16's. */
@@ -79,13 +89,18 @@ static const char *const head[] = {
     "  const %ce: i8[4,3,2,1] = [1, -2, 3, 4, 5, 6, 7, -8, 9, 10, 11, 12, 1, 2, 3, 4, 5, -6, 7, 8, "
     "9, 10, 11, -12]\n"
     "  const %ch: i32[4] = [100, -200, 300, 4]\n"
+    "  const %cg: f32[4,3,1,1] = [0.5, -0.25, 1, 0.125, 0.0625, -1, 0.75, 0.5, -0.5, 0.25, 1, -1]\n"
+    "  const %cn: i8[] = [0]\n"
+    "  const %cx: i8[4,1,3,3] = [1, -2, 3, 4, 5, 6, 7, -8, 9, 10, 11, 12, 1, 2, 3, 4, 5, -6, 7, 8, "
+    "9, 10, 11, -12, 5, 4, 3, 2, 1, 0, -1, -2, -3, -4, -5, -6]\n"
     "  %x: f32[2,3,4,4] = Cast(%in) {to = f32} @ \"cast\"\n"
     "  %q: u8[2,3,4,4] = QuantizeLinear(%x, %s, %z) @ \"qa\"\n"
     "  %a: f32[2,3,4,4] = DequantizeLinear(%q, %s, %z) @ \"a\"\n"
     "  %o: u8[2,3,4,4] = QuantizeLinear(%x, %u, %n) @ \"qb\"\n"
     "  %b: f32[2,3,4,4] = DequantizeLinear(%o, %u, %n) @ \"b\"\n"
     "  %wf: f32[4,6] = DequantizeLinear(%cw, %cm) {axis = 1} @ \"w\"\n"
-    "  %ef: f32[4,3,2,1] = DequantizeLinear(%ce, %cl) {axis = 0} @ \"e\"\n"};
+    "  %ef: f32[4,3,2,1] = DequantizeLinear(%ce, %cl) {axis = 0} @ \"e\"\n"
+    "  %hf: f32[4,1,3,3] = DequantizeLinear(%cx, %cl) {axis = 0} @ \"h\"\n"};
 
 /* The text, with `type` for f32. */
 static void put_typed(const char *text, const char *type, zc_buf *out)
@@ -174,6 +189,12 @@ static void expect_all_near(const char *type, const char *exact)
     for (size_t i = 0; i < ZC_COUNTOF(products); i++) expect_near(products[i], type, exact);
 }
 
+static void test_f32(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ZC_COUNTOF(products); i++) expect_near(products[i], "f32", "f32");
+}
+
 static void test_f16(void **state)
 {
     (void)state;
@@ -188,7 +209,7 @@ static void test_bf16(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits), cmocka_unit_test(test_f16),
-                                       cmocka_unit_test(test_bf16)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits), cmocka_unit_test(test_f32),
+                                       cmocka_unit_test(test_f16), cmocka_unit_test(test_bf16)};
     return cmocka_run_group_tests_name("between", tests, NULL, NULL);
 }

@@ -310,8 +310,9 @@ static bool close_enough(kc_reference *r, int o, int64_t e, double g, double *of
     *off = *share = 0;
     if (g == s || (isnan(g) && isnan(s))) return true;
     if (r->v->c->flags & KC_EXACT) return false;
+    const double near = r->v->c->flags & KC_COARSE ? 0.1 : 0.03;
     if (r->planted && isfinite(g) && isfinite(s))
-        return fabs(g - s) <= fmax(0.03 * (1 + fabs(s)), ulp(t, fmax(fabs(g), fabs(s))));
+        return fabs(g - s) <= fmax(near * (1 + fabs(s)), ulp(t, fmax(fabs(g), fabs(s))));
     if (r->planted) return r->v->c->mixes && isnan(g) && isinf(s);
     double whole = rounded(t, x);
     if (g == whole || (isnan(g) && isnan(x))) return true;

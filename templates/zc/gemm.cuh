@@ -11,6 +11,7 @@
 #include "zc/device.cuh"
 #include "abi/gemm.h"
 #include "zc/fused.cuh"
+#include "zc/gemm_place.cuh"
 #include "spec.h"
 
 #ifndef Z_Y
@@ -52,18 +53,6 @@ ZC_DEV zc_gemm_item zc_gemm_batch(const zc_gemm_params &p, i64 item) {
 ZC_DEV zc_gemm_item zc_gemm_item_at(const zc_gemm_params &p, i64 item) {
     return {(const Z_T *)p.a + item * p.a_batch[0], (const Z_B *)p.b + item * p.b_batch[0],
             (const Z_C *)p.c + item * p.c_item, p.scale, (Z_Y *)p.y + item * p.y_batch[0]};
-}
-
-// First row and column of this block's tile: eight tiles below each other before the next ones to the right, so that
-// neighbouring blocks share operands in the cache.
-struct zc_gemm_tile {
-    i64 row, col;
-};
-ZC_DEV zc_gemm_tile zc_gemm_place(i64 m, i64 n, int height, int width) {
-    const i64 down = (m + height - 1) / height, across = (n + width - 1) / width;
-    const i64 group = blockIdx.x / (8 * across), at = blockIdx.x - group * 8 * across;
-    const i64 rows = down - group * 8 < 8 ? down - group * 8 : 8;
-    return {(group * 8 + at % rows) * height, at / rows * width};
 }
 
 // alpha * sum + beta * c.

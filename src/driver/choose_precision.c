@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "driver/rules.h"
 #include "op/differ.h"
 #include "passes/quantise.h"
 #include "precision/search.h"
@@ -310,6 +311,7 @@ static zc_status choose(bench *b, zc_chosen_precision *out, zc_diag *diag)
     ZC_TRY(run_reference(b, diag));
     for (int t = 0; t < ZC_CODED_TYPES; t++) b->mixed->codes |= search.allowed[t];
     b->mixed->prunes = search.allowed[ZC_PRECISION_sparse];
+    b->mixed->target = zc_compile_rule_target(b->params->targets);
     b->mixed->group = p->weight_group;
     ZC_TRY(b->params->compile(b->params->user, b->mixed, NULL, diag));
     if (search.allowed[ZC_PRECISION_int8] || search.allowed[ZC_PRECISION_fp8])

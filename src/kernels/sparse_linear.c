@@ -1,5 +1,5 @@
-/* SparseLinear on any architecture (sparse_linear.cu), and what Hopper's families share:
- * gemv_sparse_sm90.c's few rows and gemm_sparse_sm90.c's many. */
+/* SparseLinear of any type (sparse_linear.cu), and what the families of f16 and bf16 share:
+ * gemm_sparse_mma.c, and Hopper's gemv_sparse_sm90.c and gemm_sparse_sm90.c. */
 #include "kernels/sparse_linear.h"
 
 #include <string.h>
@@ -34,14 +34,20 @@ static bool is_constant(const zc_gen *g)
            zc_gen_in(g, ZC_IN_SparseLinear_places)->kind == ZC_P_CONST;
 }
 
-zc_status zc_gen_sparse_sm90(zc_gen *g, zc_sparse_sizes *s)
+zc_status zc_gen_sparse_half(zc_gen *g, zc_sparse_sizes *s)
 {
     ZC_TRY(zc_gen_sparse(g, s));
     if (g->declined[0]) return ZC_OK;
     const zc_dtype x = zc_gen_in_type(g, ZC_IN_SparseLinear_x);
     if (x != ZC_F16 && x != ZC_BF16) return zc_gen_decline(g, "rows of %s", zc_dtype_name(x));
     if (s->w.n > INT32_MAX || s->w.k > INT32_MAX) return zc_gen_decline(g, "too large a matrix");
-    if (is_constant(g)) zc_gen_define(g, "CONSTANT", "1");
+    return ZC_OK;
+}
+
+zc_status zc_gen_sparse_sm90(zc_gen *g, zc_sparse_sizes *s)
+{
+    ZC_TRY(zc_gen_sparse_half(g, s));
+    if (!g->declined[0] && is_constant(g)) zc_gen_define(g, "CONSTANT", "1");
     return ZC_OK;
 }
 

@@ -20,7 +20,8 @@ typedef struct zc_sparse_sizes {
 
 /* The header's types, bias and fused work; may decline. */
 zc_status zc_gen_sparse(zc_gen *g, zc_sparse_sizes *s);
-/* The same of Hopper's families, and whether the matrix is a constant. */
+/* The same of products of f16 and bf16, and for Hopper's whether the matrix is a constant. */
+zc_status zc_gen_sparse_half(zc_gen *g, zc_sparse_sizes *s);
 zc_status zc_gen_sparse_sm90(zc_gen *g, zc_sparse_sizes *s);
 zc_status zc_launch_sparse(zc_launch *l, struct zc_sparse_linear_params *p);
 

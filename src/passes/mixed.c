@@ -198,7 +198,7 @@ static zc_status begin_part(finder *f, const zc_node *n)
     if (part.quantises) part.depth = zc_weights_of(f->g, &s).depth;
     if (f->m->codes && !f->inside && zc_codable_of(f->g, n, &s))
         ZC_TRY(describe_codes(f, &s, &part));
-    if (f->m->prunes && !f->inside && zc_prunable_of(f->g, n, &s))
+    if (f->m->prunes && !f->inside && zc_prunable_of(f->g, n, &f->m->target, &s))
         ZC_TRY(describe_prunes(f, &s, &part));
     return ZC_VEC_PUSH(&f->m->parts, part) && ZC_VEC_PUSH(&f->names, names) ? ZC_OK : no_memory(f);
 }

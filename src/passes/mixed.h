@@ -8,6 +8,7 @@
 #define ZC_PASSES_MIXED_H
 
 #include "passes/codes.h"
+#include "rules/rules.h"
 
 typedef enum zc_precision_type {
 #define TYPE(name, dtype) ZC_PRECISION_##name,
@@ -76,7 +77,8 @@ typedef struct zc_mixed {
     zc_weight_limits_fn *limits; /* NULL: the greatest of each column */
     void *limits_user;
     bool codes;                      /* describe weights as codes, too */
-    bool prunes;                     /* ... and those that may be pruned */
+    bool prunes;                     /* ... and those that may be pruned, for ... */
+    zc_rule_target target;           /* ... these GPUs */
     int64_t group;                   /* weights that share a scale; 0: of each part what is best */
     zc_arena *arena;                 /* of the names in `parts` */
     ZC_VEC(zc_precision_part) parts; /* the pass describes them when there are none yet */

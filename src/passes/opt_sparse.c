@@ -1,4 +1,4 @@
-/* On Hopper, products by a constant matrix of which each four neighbours along the summed axis have
+/* On GPUs, products by a constant matrix of which each four neighbours along the summed axis have
  * two elements at most that are not 0: these alone are stored, with where they stand, so that few
  * rows read 9/16 of the matrix's bytes, and of many rows tensor cores multiply twice as many in a
  * cycle. SparseLinear has the form.
@@ -15,12 +15,13 @@
 #include "passes/sparse.h"
 
 /* Less of a summed axis saves nothing (16384 x 3072 x 768 on an H100: 116 us, dense 113 to 116; x
- * 768 x 3072 98 and 113), less work in all less than a launch varies (a guess). */
-enum { DEPTH_LEAST = 1024 };
+ * 768 x 3072 98 and 113). Of many rows Hopper's products were measured and its models are not
+ * asked; less work in all is less than a launch varies (a guess). */
+enum { DEPTH_LEAST = 1024, HOPPER = 90 };
 static const double work_least = 1 << 30;
 
-/* Microseconds that fewer rows must gain by the models of cost: a normalisation, which a dense
- * product may have within it, takes some (a guess). */
+/* Microseconds that others must gain by the models of cost: a normalisation, which a dense product
+ * may have within it, takes some (a guess). */
 static const double gain_least = 3;
 
 /* ---- which ---- */
@@ -81,39 +82,64 @@ bool zc_sparse_has(const zc_sparse_product *p)
 }
 
 /* Microseconds that m rows are held to gain. */
-static double gain_of(const zc_sparse_product *p, int64_t m)
+static double gain_of(const zc_sparse_product *p, int64_t m, int arch)
 {
     const zc_linear_work w = {.m = m, .n = p->n, .k = p->k};
-    return zc_linear_dense_us(&w) - zc_linear_sparse_us(&w);
+    return zc_linear_dense_us(&w, arch) - zc_linear_sparse_us(&w, arch);
 }
 
 /* Rows that are not certain gain enough by the first range's kernel, a step of decoding, and lose
  * nothing by any other. */
-static bool gains_anyhow(const zc_sparse_product *p)
+static bool gains_anyhow(const zc_sparse_product *p, int arch)
 {
-    if (gain_of(p, zc_sparse_ranges[0]) < gain_least) return false;
+    if (gain_of(p, zc_sparse_ranges[0], arch) < gain_least) return false;
     for (int i = 1; i < ZC_SPARSE_RANGES; i++)
-        if (gain_of(p, zc_sparse_ranges[i]) < 0) return false;
+        if (gain_of(p, zc_sparse_ranges[i], arch) < 0) return false;
     return true;
 }
 
-static const char *why_slow(const zc_sparse_product *p, int64_t rows)
+static const char *why_slow_on(int arch, const zc_sparse_product *p, int64_t rows)
 {
-    if (!rows) return gains_anyhow(p) ? NULL : "rows that are not certain would be slower";
-    if (rows < ZC_MANY_ROWS)
-        return gain_of(p, rows) < gain_least ? "so few rows are held to be slower" : NULL;
+    if (!rows) return gains_anyhow(p, arch) ? NULL : "rows that are not certain would be slower";
+    if (arch != HOPPER || rows < ZC_MANY_ROWS)
+        return gain_of(p, rows, arch) < gain_least ? "it is held to gain too little (need 3 us)"
+                                                   : NULL;
     if ((double)rows * (double)p->n * (double)p->k < work_least)
         return "it has too few products to be faster (need 2^30)";
     return NULL;
 }
 
-const char *zc_sparse_refused(const zc_graph *g, const zc_sparse_product *p)
+static const char unknown[] = "not all targets are GPUs that are held to be faster";
+
+static bool is_known(int arch)
+{
+    for (int i = 0; i < ZC_LINEAR_ARCHS; i++)
+        if (zc_linear_archs[i] == arch) return true;
+    return false;
+}
+
+/* On any architecture from the least target to the greatest; without a GPU as on Hopper. */
+static const char *why_slow(const zc_rule_target *t, const zc_sparse_product *p, int64_t rows)
+{
+    if (!t->cuda) return why_slow_on(HOPPER, p, rows);
+    if (!is_known(t->sm) || !is_known(t->sm_most)) return unknown;
+    for (int i = 0; i < ZC_LINEAR_ARCHS; i++) {
+        const int arch = zc_linear_archs[i];
+        const bool within = arch >= t->sm && arch <= t->sm_most;
+        const char *why = within ? why_slow_on(arch, p, rows) : NULL;
+        if (why) return why;
+    }
+    return NULL;
+}
+
+const char *zc_sparse_refused(const zc_graph *g, const zc_sparse_product *p,
+                              const zc_rule_target *target)
 {
     const zc_type *x = &zc_val(g, p->x)->type;
     if (!zc_sparse_fits(p->n, p->k)) return "its sides are no multiples of 64";
     if (p->k < DEPTH_LEAST) return "its summed axis is shorter than 1024";
     if (p->alpha != 1 || p->finished || x->rank < 1) return "there is more to the product";
-    return why_slow(p, zc_certain_rows(x));
+    return why_slow(target, p, zc_certain_rows(x));
 }
 
 /* ---- the constants ---- */
@@ -188,16 +214,11 @@ static bool is_half(const zc_sparse_product *p)
     return p->w->dtype == ZC_F16 || p->w->dtype == ZC_BF16;
 }
 
-typedef struct taking {
-    zc_pass *pass;
-    bool served; /* have all targets kernels of sparse products? */
-} taking;
-
-static const char *why_dense(const taking *t, const zc_sparse_product *p)
+static const char *why_dense(const zc_pass *pass, const zc_sparse_product *p)
 {
-    if (!t->served) return "not all targets have kernels for it";
+    if (zc_pass_on_cpu(pass)) return unknown;
     if (!is_half(p)) return "it is not f16 or bf16 (--precision)";
-    return zc_sparse_refused(t->pass->g, p);
+    return zc_sparse_refused(pass->g, p, pass->options->target);
 }
 
 static void tell(const zc_node *n, const char *why, zc_buf *told)
@@ -208,12 +229,12 @@ static void tell(const zc_node *n, const char *why, zc_buf *told)
 
 static bool visit(zc_graph *g, zc_nid n, void *user)
 {
-    const taking *t = user;
-    zc_buf *told = t->pass->options->told;
+    zc_pass *pass = user;
+    zc_buf *told = pass->options->told;
     zc_sparse_product p;
     const zc_node *node = zc_node_at(g, n);
     if (!zc_sparse_product_of(g, node, &p)) return true;
-    const char *why = why_dense(t, &p);
+    const char *why = why_dense(pass, &p);
     if ((why && !told) || !zc_sparse_has(&p)) return true;
     if (why) {
         tell(node, why, told);
@@ -223,15 +244,12 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
     if (!pack(g, &p, zc_val(g, node->in[1])->name, &in[ZC_IN_SparseLinear_w],
               &in[ZC_IN_SparseLinear_places]))
         return false;
-    ++t->pass->changes;
+    ++pass->changes;
     return zc_graph_become(g, n, ZC_OP_SparseLinear, p.bias ? 4 : 3, in);
 }
 
 zc_status zc_pass_opt_sparse(zc_pass *p)
 {
-    taking t = {.pass = p,
-                .served = zc_pass_has(p, ZC_FAMILY_gemv_sparse_sm90) &&
-                          zc_pass_has(p, ZC_FAMILY_gemm_sparse_sm90)};
-    if (!t.served && !p->options->told) return ZC_OK;
-    return zc_each_node(p->g, &p->g->top, visit, &t, p->diag);
+    if (zc_pass_on_cpu(p) && !p->options->told) return ZC_OK;
+    return zc_each_node(p->g, &p->g->top, visit, p, p->diag);
 }

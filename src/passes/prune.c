@@ -10,11 +10,13 @@
 #include "passes/quantised.h"
 #include "passes/sparse.h"
 
-bool zc_prunable_of(const zc_graph *g, const zc_node *n, zc_scalable *out)
+bool zc_prunable_of(const zc_graph *g, const zc_node *n, const zc_rule_target *target,
+                    zc_scalable *out)
 {
     zc_sparse_product p;
     return zc_product_of(g, n, out) && zc_sparse_product_of(g, n, &p) && p.w->dtype == ZC_F32 &&
-           zc_val(g, p.x)->type.dtype == ZC_F32 && !zc_sparse_refused(g, &p) && zc_is_finite(p.w);
+           zc_val(g, p.x)->type.dtype == ZC_F32 && !zc_sparse_refused(g, &p, target) &&
+           zc_is_finite(p.w);
 }
 
 static int count_of(const float *w, const int64_t at[ZC_SPARSE_OF])
@@ -63,7 +65,7 @@ static bool is_pruned(const zc_parted *p, zc_nid n, zc_scalable *s)
 {
     const uint32_t number = n < p->nodes ? p->part_of[n] : 0;
     return number && p->mixed->types[number - 1] == ZC_PRECISION_sparse &&
-           zc_prunable_of(p->g, zc_node_at(p->g, n), s);
+           zc_prunable_of(p->g, zc_node_at(p->g, n), &p->mixed->target, s);
 }
 
 zc_status zc_parts_prune(const zc_parted *p)

@@ -4,9 +4,11 @@
 #define ZC_PASSES_PRUNE_H
 
 #include "passes/scaled.h"
+#include "rules/rules.h"
 
-/* Is node n a product of f32 and finite constant weights which opt_sparse would take, once it is
- * f16 and they are pruned? */
-bool zc_prunable_of(const zc_graph *g, const zc_node *n, zc_scalable *out);
+/* Is node n a product of f32 and finite constant weights which opt_sparse would take for the
+ * target, once it is f16 and they are pruned? */
+bool zc_prunable_of(const zc_graph *g, const zc_node *n, const zc_rule_target *target,
+                    zc_scalable *out);
 
 #endif

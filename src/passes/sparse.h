@@ -4,6 +4,7 @@
 #define ZC_PASSES_SPARSE_H
 
 #include "ir/graph.h"
+#include "rules/rules.h"
 
 /* A product of x by a constant matrix of n columns, plus a row. */
 typedef struct zc_sparse_product {
@@ -19,9 +20,10 @@ typedef struct zc_sparse_product {
 bool zc_sparse_product_of(const zc_graph *g, const zc_node *n, zc_sparse_product *out);
 /* Has its matrix that form? */
 bool zc_sparse_has(const zc_sparse_product *p);
-/* Why a product whose matrix has that form is none for Hopper's sparse products; NULL: it is one.
- */
-const char *zc_sparse_refused(const zc_graph *g, const zc_sparse_product *p);
+/* Why a product whose matrix has that form is none for the target's sparse products, without a GPU
+ * for Hopper's; NULL: it is one. */
+const char *zc_sparse_refused(const zc_graph *g, const zc_sparse_product *p,
+                              const zc_rule_target *target);
 
 /* Calls fn for each four neighbours, of column n from place k on, as they lie in memory, until it
  * returns false: then so does this. */

@@ -1,5 +1,5 @@
-/* Parameters of gemm_sparse_sm90.cu and sparse_linear.cu: y[m][n] = x[m][k] w^T + bias, operands as
- * SparseLinear has them. */
+/* Parameters of products by sparse matrices: y[m][n] = x[m][k] w^T + bias, operands as SparseLinear
+ * has them. */
 #ifndef ZC_ABI_SPARSE_LINEAR_H
 #define ZC_ABI_SPARSE_LINEAR_H
 

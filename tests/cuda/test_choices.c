@@ -25,22 +25,24 @@ static const char fixed[] =
 static const char symbolic[] =
     "opset 17\nin x 10 M,64\nin w 10 64,64\nout y 10 *\nnode MatMul x,w y name=product\n";
 
-static zc_plan *plan_of(const char *text, const char *const *targets, size_t n)
+static zc_plan *plan_with(const char *text, const zc_compile_params *params)
 {
     zc_buf model = {0};
     void *bytes;
     size_t len;
     zc_diag *diag = zc_diag_create();
     onnx_text(text, &model);
-    expect_ok(diag, zc_compile_bytes(
-                        model.data, model.len,
-                        ZC_COMPILE_PARAMS(.targets = targets, .target_count = n, .threads = 2),
-                        &bytes, &len, diag));
+    expect_ok(diag, zc_compile_bytes(model.data, model.len, params, &bytes, &len, diag));
     zc_plan *plan = gpu_load(bytes, len);
     zc_free(bytes);
     zc_buf_fini(&model);
     zc_diag_destroy(&diag);
     return plan;
+}
+
+static zc_plan *plan_of(const char *text, const char *const *targets, size_t n)
+{
+    return plan_with(text, ZC_COMPILE_PARAMS(.targets = targets, .target_count = n, .threads = 2));
 }
 
 /* The one GPU step's kernel for `rows` rows on a device of that compute capability (NULL: the one
@@ -98,6 +100,34 @@ static void test_architectures_choose_for_themselves(void **state)
     assert_string_equal(family_of(plan, on_80), "gemm_mma");
     assert_string_equal(family_of(plan, on_90), "gemm_few_sm90");
     zc_plan_destroy(&plan);
+}
+
+/* Weights with two zeros in each four are one constant for both; code for sm_80 also runs where a
+ * block has 99 KB of shared memory. */
+static void test_sparse_weights_on_both(void **state)
+{
+    enum { SIDE = 1024, BLOCK = 101376 };
+    static const char *const both[] = {"sm_80", "sm_90"};
+    zc_buf text = {0};
+    (void)state;
+    zc_buf_printf(&text, "opset 17\nin x 1 4096,%d\nout y 1 *\ninit w 1 %d,%d ", SIDE, SIDE, SIDE);
+    for (int i = 0; i < SIDE * SIDE; i++)
+        zc_buf_puts(&text, i / SIDE % 4 < 2 ? (i ? ",1" : "1") : ",0");
+    zc_buf_puts(&text, "\nnode MatMul x,w y name=product\n");
+    zc_plan *plan = plan_with(
+        text.data, ZC_COMPILE_PARAMS(.targets = both, .target_count = 2, .precision = "f16"));
+    const zc_program *p = &plan->program;
+    const zc_pstep *step = NULL;
+    for (uint32_t i = 0; i < p->nsteps; i++)
+        if (p->steps[i].op == ZC_OP_SparseLinear) step = &p->steps[i];
+    assert_non_null(step);
+    const zc_pkernel *on_80 = &p->kernels[zc_program_choice(step, 80, NULL)->kernel];
+    const zc_pkernel *on_90 = &p->kernels[zc_program_choice(step, 90, NULL)->kernel];
+    assert_string_equal(on_80->family, "gemm_sparse_mma");
+    assert_true(on_80->smem <= BLOCK);
+    assert_string_equal(on_90->family, "gemm_sparse_sm90");
+    zc_plan_destroy(&plan);
+    zc_buf_fini(&text);
 }
 
 /* What is chosen on the other GPU is what would have been compiled for it. */
@@ -333,6 +363,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_architectures_choose_for_themselves),
+        cmocka_unit_test(test_sparse_weights_on_both),
         cmocka_unit_test(test_another_gpu_gets_its_own),
         cmocka_unit_test(test_code_of_one_chip),
         cmocka_unit_test(test_ranges_of_a_size),

@@ -188,7 +188,8 @@ int kc_check_takes(const char *op, const char *family)
         if (!(flags & (p->at_end ? ZC_OPF_EPILOGUE : ZC_OPF_PROLOGUE))) continue;
         for (size_t c = 0; c < kc_case_count; c++) {
             if (strcmp(kc_cases[c].op, op) != 0 || strcmp(kc_cases[c].family, family) != 0 ||
-                own_work(&kc_cases[c]) || kc_cases[c].pitched) /* not the first step */
+                own_work(&kc_cases[c]) || kc_cases[c].pitched || /* not the first step */
+                kc_cases[c].flags & KC_BENCH_ONLY)               /* no sizes to run with */
                 continue;
             kc_variant v = {.c = &kc_cases[c]};
             trial t = {&v, p};

@@ -371,12 +371,12 @@ static bool is_sparse_faster(const int *archs, int narchs, const char *prunes)
 
 static void test_where_sparse_is_faster(void **state)
 {
-    static const int sm_80 = 80, both[] = {90, 80};
+    static const int sm_100 = 100, both[] = {90, 80};
     (void)state;
     assert_true(is_sparse_faster(&hopper, 1, "w"));
     assert_false(is_sparse_faster(&hopper, 1, NULL));
-    assert_false(is_sparse_faster(&sm_80, 1, "w"));
-    assert_false(is_sparse_faster(both, 2, "w"));
+    assert_true(is_sparse_faster(both, 2, "w"));
+    assert_false(is_sparse_faster(&sm_100, 1, "w"));
     assert_false(is_sparse_faster(NULL, 0, "w"));
 }
 

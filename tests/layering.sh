@@ -25,7 +25,7 @@ allowed() {
     program) may="base op ir planfile" ;;
     codegen) may="base op planfile cuda kernels" ;;
     tune) may="base op ir planfile cuda kernels codegen runtime abi" ;;
-    driver) may="base op cpu codegen cuda kernels ir import passes planfile precision program prover census rules tune" ;;
+    driver) may="base op cpu codegen cuda kernels ir import passes planfile precision program prover census rules runtime tune" ;;
     cli) may="base op io media ir import passes precision prover census rules planfile cuda kernels runtime driver tune" ;;
     *) return 1 ;;
     esac

@@ -135,6 +135,22 @@ static const zc_packed *find(const zc_packs *p, const void *constant, const zc_p
     return NULL;
 }
 
+void zc_packs_forget(zc_packs *p, const void *constant)
+{
+    bool inside = lock(p);
+    for (zc_packed **at = &p->list; *at;) {
+        zc_packed *c = *at;
+        if (c->constant != constant) {
+            at = &c->next;
+            continue;
+        }
+        *at = c->next;
+        p->packed_bytes -= c->format->bytes;
+        packed_free(c);
+    }
+    unlock(p, inside);
+}
+
 /* The format stays the caller's when this fails. */
 static zc_status add(zc_packs *p, const void *constant, zc_pack_format *format, zc_diag *diag)
 {

@@ -1,5 +1,6 @@
 /* Constants of a plan in the layouts that fast kernels read them in: made on first use, shared by
- * the plan's sessions, freed with the plan.
+ * the plan's sessions, freed with the plan. Plans that share constants may share packs, too, which
+ * then are their maker's.
  *
  * Where every reader of a constant reads packed copies, the pages of the original go back to the
  * system, once a packed copy has been seen to give back the same bytes. Whoever reads originals all
@@ -52,6 +53,9 @@ zc_status zc_packs_get(zc_packs *p, const void *constant, zc_pack_format *format
  * no memory when the copy is there. */
 zc_status zc_packs_get_plain(zc_packs *p, const void *constant, const zc_pack_format *format,
                              size_t size, const void **out, zc_diag *diag);
+
+/* The constant's bytes are about to end: nobody runs a plan that reads it. */
+void zc_packs_forget(zc_packs *p, const void *constant);
 
 /* From now on all originals can be read. */
 zc_status zc_packs_keep(zc_packs *p, zc_diag *diag);

@@ -14,7 +14,6 @@
 typedef struct bench {
     const zc_choose_precision_params *params;
     zc_mixed *mixed;
-    zc_plan *reference;
     size_t inputs, outputs;
     zc_part_spans *spans;       /* by part: zc_mixed.spans */
     const char **names;         /* of outputs */
@@ -23,13 +22,9 @@ typedef struct bench {
 
 /* ---- runs ---- */
 
-static zc_status load(bench *b, zc_mixed *mixed, zc_plan **out, zc_diag *diag)
+static zc_status make(const bench *b, zc_mixed *mixed, zc_variant *out, zc_diag *diag)
 {
-    zc_buf bytes = {0};
-    zc_status status = b->params->compile(b->params->user, mixed, &bytes, diag);
-    if (status == ZC_OK) status = zc_plan_load_bytes(bytes.data, bytes.len, out, diag);
-    zc_buf_fini(&bytes);
-    return status;
+    return b->params->compile(b->params->user, mixed, out, diag);
 }
 
 static zc_status run_sample(const bench *b, zc_session *s, size_t sample, zc_diag *diag)
@@ -102,30 +97,40 @@ static zc_status measure(void *user, const zc_precision_type *types, zc_precisio
                          zc_diag *diag)
 {
     bench *b = user;
-    zc_plan *plan = NULL;
+    zc_variant v = {.plan = NULL};
     *out = (zc_precision_error){.error = 0};
     b->mixed->types = types;
-    zc_status status = load(b, b->mixed, &plan, diag);
-    if (status == ZC_OK) status = run_all(b, plan, 0, b->outputs, compare, out, diag);
-    zc_plan_destroy(&plan);
+    zc_status status = make(b, b->mixed, &v, diag);
+    if (status == ZC_OK) status = run_all(b, v.plan, 0, b->outputs, compare, out, diag);
+    zc_variant_end(&v);
     return status;
+}
+
+static zc_status take_outputs(bench *b, const zc_plan *plan, zc_diag *diag)
+{
+    zc_plan_info info;
+    ZC_TRY(zc_plan_info_get(plan, &info));
+    b->inputs = info.inputs;
+    b->outputs = info.outputs;
+    b->names = zc_arena_alloc(b->mixed->arena, info.outputs + 1, sizeof *b->names);
+    if (!b->names) return zc_fail_nomem(diag, "outputs", info.outputs);
+    for (size_t i = 0; i < info.outputs; i++) {
+        zc_io_info io;
+        ZC_TRY(zc_plan_output(plan, i, &io, diag));
+        b->names[i] = zc_arena_strdup(b->mixed->arena, io.name);
+        if (!b->names[i]) return zc_fail_nomem(diag, "outputs", info.outputs);
+    }
+    return ZC_OK;
 }
 
 static zc_status run_reference(bench *b, zc_diag *diag)
 {
-    zc_plan_info info;
-    ZC_TRY(load(b, NULL, &b->reference, diag));
-    ZC_TRY(zc_plan_info_get(b->reference, &info));
-    b->inputs = info.inputs;
-    b->outputs = info.outputs;
-    b->names = zc_calloc(info.outputs + 1, sizeof *b->names);
-    if (!b->names) return zc_fail_nomem(diag, "outputs", info.outputs);
-    for (size_t i = 0; i < info.outputs; i++) {
-        zc_io_info io;
-        ZC_TRY(zc_plan_output(b->reference, i, &io, diag));
-        b->names[i] = io.name;
-    }
-    return run_all(b, b->reference, 0, b->outputs, keep, NULL, diag);
+    zc_variant v = {.plan = NULL};
+    zc_status status = make(b, NULL, &v, diag);
+    if (status == ZC_OK) status = take_outputs(b, v.plan, diag);
+    if (status == ZC_OK) status = run_all(b, v.plan, 0, b->outputs, keep, NULL, diag);
+    zc_variant_end(&v);
+    return status;
 }
 
 /* ---- spans of operands and results ---- */
@@ -185,7 +190,7 @@ static void check_spans(bench *b)
 static zc_status find_spans(bench *b, zc_diag *diag)
 {
     static const zc_span none = {INFINITY, -INFINITY};
-    zc_plan *plan = NULL;
+    zc_variant v = {.plan = NULL};
     size_t observed = 0, n = b->mixed->parts.len;
     b->spans = zc_arena_alloc(b->mixed->arena, n + 1, sizeof *b->spans);
     if (!b->spans) return zc_fail_nomem(diag, "ranges", n);
@@ -194,12 +199,12 @@ static zc_status find_spans(bench *b, zc_diag *diag)
         for (int k = 0; k < ZC_SPANS; k++) b->spans[i].of[k] = none;
     }
     b->mixed->observe = true;
-    zc_status status = load(b, b->mixed, &plan, diag);
+    zc_status status = make(b, b->mixed, &v, diag);
     b->mixed->observe = false;
     if (status == ZC_OK)
-        status = run_all(b, plan, b->outputs, b->outputs + observed, widen_span, NULL, diag);
-    if (status == ZC_OK) status = take_calibrated(b, plan, b->outputs + observed, diag);
-    zc_plan_destroy(&plan);
+        status = run_all(b, v.plan, b->outputs, b->outputs + observed, widen_span, NULL, diag);
+    if (status == ZC_OK) status = take_calibrated(b, v.plan, b->outputs + observed, diag);
+    zc_variant_end(&v);
     b->mixed->spans = b->spans;
     check_spans(b);
     return status;
@@ -209,8 +214,6 @@ static void end_bench(bench *b)
 {
     for (size_t i = 0; i < b->expected.len; i++) free(b->expected.data[i].data);
     ZC_VEC_FINI(&b->expected);
-    free(b->names);
-    zc_plan_destroy(&b->reference);
 }
 
 /* ---- parameters ---- */
@@ -255,6 +258,7 @@ static zc_status take_types(const zc_precision_found *found, zc_chosen_precision
     for (size_t i = 0; i < found->parts.len; i++) types[i] = found->parts.data[i].type;
     out->mixed.types = types;
     out->mixed.emulate = false;
+    out->mixed.kept = NULL;
     return ZC_OK;
 }
 
@@ -313,7 +317,7 @@ static zc_status choose(bench *b, zc_chosen_precision *out, zc_diag *diag)
     b->mixed->prunes = search.allowed[ZC_PRECISION_sparse];
     b->mixed->target = zc_compile_rule_target(b->params->targets);
     b->mixed->group = p->weight_group;
-    ZC_TRY(b->params->compile(b->params->user, b->mixed, NULL, diag));
+    ZC_TRY(make(b, b->mixed, NULL, diag));
     if (search.allowed[ZC_PRECISION_int8] || search.allowed[ZC_PRECISION_fp8])
         ZC_TRY(find_spans(b, diag));
     search.outputs = b->names;

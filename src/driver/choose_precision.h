@@ -4,15 +4,16 @@
 
 #include "driver/target.h"
 #include "driver/thresholds.h"
+#include "driver/variant.h"
 #include "passes/mixed.h"
 #include "zc/zc.h"
 
 typedef struct zc_choose_precision_params {
     const zc_compile_params *p;
     const zc_targets *targets;
-    /* Appends a plan for the CPU to *plan (NULL: none is made), whose parts have mixed's types; of
-     * the model without passes when mixed is NULL. */
-    zc_status (*compile)(void *user, zc_mixed *mixed, zc_buf *plan, zc_diag *diag);
+    /* A plan for the CPU (out NULL: none is made), whose parts have mixed's types; of the model
+     * without passes when mixed is NULL. */
+    zc_status (*compile)(void *user, zc_mixed *mixed, zc_variant *out, zc_diag *diag);
     void *user;
     zc_calibration *calibration; /* of int8 and fp8, for as long as what is chosen; may be NULL */
     zc_buf *told;                /* gets the report; may be NULL */

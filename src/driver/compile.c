@@ -46,6 +46,7 @@ typedef struct job {
     zc_targets targets;
     zc_precision_choice precision;
     zc_chosen_precision chosen; /* of "auto" */
+    zc_variants variants;       /* that it is chosen by */
     zc_calibration calibration; /* of the file that params name */
     zc_rules *rules;
     zc_tuned known, own; /* measurements: all, and those of the file that params name */
@@ -204,19 +205,24 @@ static bool has_hollow_weights(const zc_graph *g)
     return false;
 }
 
+static zc_pass_options pass_options(const job *j, zc_mixed *mixed, const zc_rule_target *target)
+{
+    return (zc_pass_options){.skip = j->p->skip_passes,
+                             .skip_count = j->p->skip_pass_count,
+                             .precision = j->precision.narrow,
+                             .tf32 = j->precision.tf32,
+                             .mixed = mixed,
+                             .offered = j->p->offered,
+                             .rules = j->rules,
+                             .target = target};
+}
+
 static zc_status optimise(zc_graph *g, const job *j, zc_mixed *mixed, zc_diag *diag)
 {
     zc_rule_target target = zc_compile_rule_target(&j->targets);
-    zc_pass_options options = {.skip = j->p->skip_passes,
-                               .skip_count = j->p->skip_pass_count,
-                               .precision = j->precision.narrow,
-                               .tf32 = j->precision.tf32,
-                               .mixed = mixed,
-                               .offered = j->p->offered,
-                               .rules = j->rules,
-                               .target = &target,
-                               .rules_report = j->explain ? &j->explain->report : NULL,
-                               .told = j->explain ? &j->explain->left : NULL};
+    zc_pass_options options = pass_options(j, mixed, &target);
+    options.rules_report = j->explain ? &j->explain->report : NULL;
+    options.told = j->explain ? &j->explain->left : NULL;
     size_t imported = g->values.len;
     ZC_TRY(progress(j->p, "optimise", STAGE_OPTIMISE, diag));
     ZC_TRY(zc_run_passes(g, &options, diag));
@@ -227,35 +233,62 @@ static zc_status optimise(zc_graph *g, const job *j, zc_mixed *mixed, zc_diag *d
 
 /* ---- types by part ---- */
 
-/* A plan for the CPU of what the targets' passes make of the model; mixed NULL: of the model as it
- * is, without passes. plan NULL: the passes alone. */
-static zc_status compile_again(const job *j, zc_mixed *mixed, zc_buf *plan, zc_diag *diag)
+static zc_status import_again(const job *j, zc_graph **out, zc_diag *diag)
+{
+    const zc_custom_set custom = {j->p->custom_ops, j->p->custom_op_count};
+    return zc_model_import(j->model, j->p, &custom, false, out, diag);
+}
+
+/* The model as it is. */
+static zc_status import_plain(const job *j, zc_graph **out, zc_diag *diag)
 {
     static const char *const all = "all";
-    zc_compile_params p = *j->p;
-    zc_graph *g = NULL;
-    const zc_sink buffer = zc_sink_to_buffer(plan);
-    job trial = {.model = j->model, .p = &p, .rules = j->rules, .sink = {.to = &buffer}};
-    if (mixed) trial.targets = j->targets;
-    p.skip_passes = mixed ? p.skip_passes : &all;
-    p.skip_pass_count = mixed ? p.skip_pass_count : 1;
-    p.tune = false;
-    p.progress = NULL;
-    const zc_custom_set custom = {p.custom_ops, p.custom_op_count};
-    ZC_TRY(zc_model_import(j->model, &p, &custom, false, &g, diag));
-    zc_status status = optimise(g, &trial, mixed, diag);
-    trial.targets.narchs = 0;
-    if (status == ZC_OK && plan) status = finish(g, &trial, diag);
-    zc_graph_destroy(&g);
+    const zc_pass_options none = {.skip = &all, .skip_count = 1};
+    ZC_TRY(import_again(j, out, diag));
+    return zc_run_passes(*out, &none, diag);
+}
+
+/* What the targets' passes make of it before types are lowered. */
+static zc_status import_base(job *j, const zc_pass_options *options, zc_diag *diag)
+{
+    zc_graph *base = NULL;
+    zc_status status = import_again(j, &base, diag);
+    if (status == ZC_OK) status = zc_run_passes_before(base, "lower_precision", options, diag);
+    if (status == ZC_OK)
+        zc_variants_begin(&j->variants, base);
+    else
+        zc_graph_destroy(&base);
     return status;
 }
 
-static zc_status compile_trial(void *user, zc_mixed *mixed, zc_buf *plan, zc_diag *diag)
+/* And with these types. */
+static zc_status lower_variant(job *j, zc_mixed *mixed, zc_graph **out, zc_diag *diag)
 {
-    const job *j = user;
+    const zc_rule_target target = zc_compile_rule_target(&j->targets);
+    const zc_pass_options options = pass_options(j, mixed, &target);
+    if (!j->variants.base) ZC_TRY(import_base(j, &options, diag));
+    ZC_TRY(zc_graph_copy(j->variants.base, out, diag));
+    mixed->kept = &j->variants.kept;
+    return zc_run_passes_from(*out, "lower_precision", &options, diag);
+}
+
+static zc_status make_variant(job *j, zc_mixed *mixed, zc_variant *out, zc_diag *diag)
+{
+    zc_status status = mixed ? lower_variant(j, mixed, &out->graph, diag)
+                             : import_plain(j, &out->graph, diag);
+    return status == ZC_OK ? zc_variant_make(out, &j->variants, diag) : status;
+}
+
+/* Messages that were told are not told again. */
+static zc_status compile_variant(void *user, zc_mixed *mixed, zc_variant *out, zc_diag *diag)
+{
+    job *j = user;
+    zc_variant parts_alone = {.plan = NULL};
     zc_diag *own = zc_diag_create();
     zc_diag_set_file(own, model_name(j->model));
-    return zc_diag_end_again(diag, &own, compile_again(j, mixed, plan, own));
+    zc_status status = make_variant(j, mixed, out ? out : &parts_alone, own);
+    zc_variant_end(&parts_alone);
+    return zc_diag_end_again(diag, &own, status);
 }
 
 static zc_status load_calibration(job *j, zc_diag *diag)
@@ -279,12 +312,15 @@ static zc_status choose_precision(job *j, zc_diag *diag)
     if (j->p->calibration) ZC_TRY(load_calibration(j, diag));
     const zc_choose_precision_params params = {.p = j->p,
                                                .targets = &j->targets,
-                                               .compile = compile_trial,
+                                               .compile = compile_variant,
                                                .user = j,
                                                .calibration =
                                                    j->p->calibration ? &j->calibration : NULL,
                                                .told = j->explain ? &j->explain->precision : NULL};
-    return zc_choose_precision(&params, &j->chosen, diag);
+    zc_variants_init(&j->variants);
+    zc_status status = zc_choose_precision(&params, &j->chosen, diag);
+    zc_variants_fini(&j->variants);
+    return status;
 }
 
 static zc_status compile_with(job *j, zc_diag *diag)

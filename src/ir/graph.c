@@ -153,22 +153,30 @@ static void *own_bytes(zc_graph *g, const zc_tensor *t, bool take)
     return data;
 }
 
-zc_vid zc_graph_const(zc_graph *g, const char *name, const zc_tensor *t, bool take)
+zc_vid zc_graph_lend(zc_graph *g, const char *name, const zc_tensor *t)
 {
-    zc_tensor *own = zc_arena_dup(&g->arena, t, 1, sizeof *t);
-    if (!own) {
-        if (take) free(t->data);
-        return 0;
-    }
-    if (t->data) own->data = own_bytes(g, t, take);
-    if (t->data && !own->data) return 0;
     zc_operand operand;
-    if (!zc_operand_of(own, &g->arena, &operand)) return 0;
+    const zc_tensor *own = zc_arena_dup(&g->arena, t, 1, sizeof *t);
+    if (!own || !zc_operand_of(own, &g->arena, &operand)) return 0;
     zc_vid v = zc_graph_value(g, name, ZC_VALUE_CONST, &operand.type);
     if (!v) return 0;
     zc_val(g, v)->data = own;
     zc_val(g, v)->vals = operand.vals;
     return v;
+}
+
+zc_vid zc_graph_const(zc_graph *g, const char *name, const zc_tensor *t, bool take)
+{
+    zc_tensor own = *t;
+    if (t->data && !(own.data = own_bytes(g, t, take))) return 0;
+    return zc_graph_lend(g, name, &own);
+}
+
+bool zc_graph_owns(const zc_graph *g, const void *data)
+{
+    size_t i = 0;
+    while (i < g->buffers.len && g->buffers.data[i] != data) i++;
+    return i < g->buffers.len;
 }
 
 zc_vid zc_graph_hollow(zc_graph *g, const char *name, const zc_type *type)
@@ -345,6 +353,91 @@ void *zc_graph_attrs_dup(zc_graph *g, zc_op op, const void *attrs)
         if (!field_dup(g, info->fields[i].kind, zc_attr_at(info, copy, i))) return NULL;
     }
     return copy;
+}
+
+/* ---- copies ---- */
+
+static size_t copy_elements(void *to, const void *from, size_t n, size_t size)
+{
+    if (n) memcpy(to, from, n * size);
+    return n;
+}
+
+/* True when `to` has the elements of `from`. */
+#define COPY_VEC(to, from)                                                                         \
+    (zc_vec_reserve((void **)&(to)->data, &(to)->cap, (from)->len, sizeof *(to)->data) &&          \
+     ((to)->len = copy_elements((to)->data, (from)->data, (from)->len, sizeof *(to)->data), true))
+
+static bool copy_block(zc_block *to, const zc_block *from)
+{
+    return COPY_VEC(&to->params, &from->params) && COPY_VEC(&to->nodes, &from->nodes) &&
+           COPY_VEC(&to->outputs, &from->outputs);
+}
+
+static bool copy_blocks(zc_graph *to, const zc_graph *from)
+{
+    for (size_t i = 0; i < from->blocks.len; i++) {
+        zc_block *b = zc_calloc(1, sizeof *b);
+        if (!b || !ZC_VEC_PUSH(&to->blocks, b)) {
+            free(b);
+            return false;
+        }
+        if (!copy_block(b, from->blocks.data[i])) return false;
+    }
+    return copy_block(&to->top, &from->top);
+}
+
+static size_t place_of(const zc_graph *g, const zc_block *b)
+{
+    size_t i = 0;
+    while (g->blocks.data[i] != b) i++;
+    return i;
+}
+
+/* What passes change in place. */
+static bool own_node(zc_graph *to, const zc_graph *from, zc_node *n)
+{
+    zc_block **regions = zc_arena_alloc(&to->arena, (size_t)n->nregions, sizeof(zc_block *));
+    for (int r = 0; regions && r < n->nregions; r++)
+        regions[r] = n->regions[r] ? to->blocks.data[place_of(from, n->regions[r])] : NULL;
+    n->regions = regions;
+    n->in = zc_arena_dup(&to->arena, n->in, (size_t)n->nin, sizeof *n->in);
+    n->out = zc_arena_dup(&to->arena, n->out, (size_t)n->nout, sizeof *n->out);
+    if (n->attrs)
+        n->attrs = zc_arena_dup(&to->arena, n->attrs, 1, zc_op_get(n->op)->attrs_size);
+    return regions && n->in && n->out && (n->attrs || n->op == ZC_OP_NONE);
+}
+
+static bool copy_names(zc_graph *to, const zc_graph *from)
+{
+    const size_t cap = from->names->cap;
+    zc_vid *slots = zc_calloc(cap, sizeof *slots);
+    if (!slots) return false;
+    if (cap) memcpy(slots, from->names->slots, cap * sizeof *slots);
+    *to->names = (struct zc_graph_names){.slots = slots, .cap = cap, .count = from->names->count};
+    to->next_name = from->next_name;
+    return true;
+}
+
+static bool copy_into(zc_graph *to, const zc_graph *from)
+{
+    to->origin = from->origin;
+    to->custom = from->custom;
+    to->input_names = from->input_names;
+    to->output_names = from->output_names;
+    to->values.len = to->nodes.len = 0;
+    bool ok = zc_dims_fork(&to->dims, &from->dims) && COPY_VEC(&to->values, &from->values) &&
+              COPY_VEC(&to->nodes, &from->nodes) && copy_blocks(to, from) && copy_names(to, from);
+    for (size_t n = 1; ok && n < to->nodes.len; n++) ok = own_node(to, from, &to->nodes.data[n]);
+    return ok;
+}
+
+zc_status zc_graph_copy(const zc_graph *g, zc_graph **out, zc_diag *diag)
+{
+    ZC_TRY(zc_graph_create(g->name, out, diag));
+    if (copy_into(*out, g)) return ZC_OK;
+    zc_graph_destroy(out);
+    return zc_fail_nomem(diag, "graph", g->values.len);
 }
 
 /* ---- rewriting ---- */

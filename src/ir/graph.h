@@ -73,6 +73,9 @@ typedef struct zc_graph {
 } zc_graph;
 
 zc_status zc_graph_create(const char *name, zc_graph **out, zc_diag *diag);
+/* A graph with the same ids, which may be changed alone. Its strings and constants' bytes are g's,
+ * which has to outlive it. */
+zc_status zc_graph_copy(const zc_graph *g, zc_graph **out, zc_diag *diag);
 void zc_graph_destroy(zc_graph **g);
 
 static inline zc_value *zc_val(const zc_graph *g, zc_vid v)
@@ -101,6 +104,10 @@ zc_vid zc_graph_find(const zc_graph *g, const char *name);
 /* A constant. take: t->data is malloc'd and becomes the graph's, also on failure; otherwise it is
  * copied. Small integer constants get their vals. */
 zc_vid zc_graph_const(zc_graph *g, const char *name, const zc_tensor *t, bool take);
+/* A constant whose bytes are somebody else's, who outlives the graph. */
+zc_vid zc_graph_lend(zc_graph *g, const char *name, const zc_tensor *t);
+/* Are a constant's bytes the graph's own? */
+bool zc_graph_owns(const zc_graph *g, const void *data);
 /* A constant without bytes, as a weightless import makes; 0: no memory, or the type is not static.
  */
 zc_vid zc_graph_hollow(zc_graph *g, const char *name, const zc_type *type);

@@ -318,19 +318,44 @@ static bool take_all(coding *e, zc_graph *g, const char *name, zc_coded *out)
     return out->floats && out->codes && out->scales && (out->zeros || !e->form->has_zeros);
 }
 
+static bool code_all(coding *e, const zc_tensor *floats)
+{
+    const int64_t n = e->form->group;
+    float *group = zc_calloc((size_t)n, sizeof *group);
+    const bool ok = group && begin(e, floats);
+    for (int64_t block = 0; ok && block < e->w.depth / n; block++)
+        for (int64_t c = 0; c < e->w.columns; c++) code_group(e, c, block, group);
+    free(group);
+    return ok;
+}
+
+static void drop_coding(coding *e)
+{
+    free(e->floats.data);
+    free(e->codes.data);
+    free(e->scales.data);
+    free(e->zeros.data);
+}
+
 bool zc_code_weights(zc_graph *g, const zc_scalable *s, const zc_code_form *form, zc_coded *out)
 {
     coding e = {.w = zc_weights_of(g, s), .form = form};
-    float *group = zc_calloc((size_t)form->group, sizeof *group);
-    bool ok = group && begin(&e, zc_known(g, s->w));
-    for (int64_t block = 0; ok && block < e.w.depth / form->group; block++)
-        for (int64_t c = 0; c < e.w.columns; c++) code_group(&e, c, block, group);
-    ok = ok && take_all(&e, g, zc_val(g, s->w)->name, out);
-    free(group);
-    free(e.floats.data);
-    free(e.codes.data);
-    free(e.scales.data);
-    free(e.zeros.data);
+    const bool ok =
+        code_all(&e, zc_known(g, s->w)) && take_all(&e, g, zc_val(g, s->w)->name, out);
+    drop_coding(&e);
+    return ok;
+}
+
+bool zc_code_floats(const zc_graph *g, const zc_scalable *s, const zc_code_form *form,
+                    zc_tensor *out)
+{
+    coding e = {.w = zc_weights_of(g, s), .form = form};
+    const bool ok = code_all(&e, zc_known(g, s->w));
+    if (ok) {
+        *out = e.floats;
+        e.floats.data = NULL;
+    }
+    drop_coding(&e);
     return ok;
 }
 

@@ -34,6 +34,9 @@ typedef struct zc_coded {
 
 /* false: no memory. */
 bool zc_code_weights(zc_graph *g, const zc_scalable *s, const zc_code_form *form, zc_coded *out);
+/* The floats alone, malloc'd. */
+bool zc_code_floats(const zc_graph *g, const zc_scalable *s, const zc_code_form *form,
+                    zc_tensor *out);
 /* The DequantizeLinear, in no block yet, that makes f16 of a product's codes. 0: no memory. */
 zc_nid zc_dequantised_codes(zc_graph *g, const zc_scalable *s, const zc_code_form *form,
                             const zc_coded *c);

@@ -26,15 +26,34 @@ static const zc_code_form *form_of(const zc_parted *p, zc_nid n)
     return &p->mixed->parts.data[number].forms[p->mixed->types[number]];
 }
 
+/* Trials need no more than the codes' numbers. 0: no memory. */
+static zc_vid floats_of(const zc_parted *p, const zc_coded_product *c)
+{
+    const zc_precision_type type = p->mixed->types[p->part_of[c->node] - 1];
+    const int form = zc_kept_form_of(type, &c->s);
+    const zc_vid kept = zc_kept_use(p->mixed->kept, p->g, c->s.w, form);
+    zc_tensor made;
+    if (kept) return kept;
+    if (!zc_code_floats(p->g, &c->s, form_of(p, c->node), &made)) return 0;
+    return zc_kept_take(p->mixed->kept, p->g, c->s.w, form, &made);
+}
+
+static bool code_product(const zc_parted *p, zc_coded_product *c, zc_parts_coded *out)
+{
+    if (p->mixed->emulate)
+        c->coded.floats = floats_of(p, c);
+    else if (!zc_code_weights(p->g, &c->s, form_of(p, c->node), &c->coded))
+        return false;
+    return c->coded.floats && ZC_VEC_PUSH(out, *c);
+}
+
 zc_status zc_parts_code(const zc_parted *p, zc_parts_coded *out)
 {
     const zc_block *b = &p->g->top;
     for (size_t i = 0; i < b->nodes.len; i++) {
         zc_coded_product made = {.node = b->nodes.data[i]};
         if (!is_coded(p, made.node, &made.s)) continue;
-        if (!zc_code_weights(p->g, &made.s, form_of(p, made.node), &made.coded) ||
-            !ZC_VEC_PUSH(out, made))
-            return no_memory(p);
+        if (!code_product(p, &made, out)) return no_memory(p);
         zc_node_at(p->g, made.node)->in[1] = made.coded.floats;
     }
     return ZC_OK;

@@ -23,6 +23,7 @@ static const uint64_t wide_inputs[ZC_OP_COUNT] = {
 
 typedef struct pass {
     zc_precision values;
+    zc_hollow_twins hollow;  /* of emulation */
     const zc_mixed *mixed;   /* types by part; NULL: everything that may */
     const uint32_t *part_of; /* by node, of the first `nodes` ones */
     size_t nodes;
@@ -392,6 +393,9 @@ static bool drop_cast(zc_graph *g, zc_nid n, void *user)
 static zc_status lower_to(zc_pass *p, pass *q, zc_dtype narrow)
 {
     zc_status status = zc_precision_init(&q->values, p->g, narrow, p->diag);
+    const bool emulates = q->mixed && q->mixed->emulate;
+    q->values.hollow = emulates ? &q->hollow : NULL;
+    q->values.kept = emulates ? q->mixed->kept : NULL;
     if (status == ZC_OK) status = lower_graph(q);
     if (status == ZC_OK) status = zc_each_node(p->g, &p->g->top, drop_cast, &p->changes, p->diag);
     zc_precision_fini(&q->values);
@@ -435,6 +439,17 @@ static bool is_scalable(const pass *q, zc_nid n, zc_scalable *out)
            zc_scalable_of(q->g, zc_node_at(q->g, n), out);
 }
 
+/* The floats of the weights' codes. 0: no memory. */
+static zc_vid scaled_weights(const pass *q, const zc_scalable *s)
+{
+    const int form = zc_kept_form_of(ZC_PRECISION_fp8, s);
+    const zc_vid kept = zc_kept_use(q->mixed->kept, q->g, s->w, form);
+    zc_tensor made;
+    if (kept) return kept;
+    if (!zc_scaled_weights(q->g, s, &made)) return 0;
+    return zc_kept_take(q->mixed->kept, q->g, s->w, form, &made);
+}
+
 /* Puts node n's first factor, in e4m3, in front of it; factors: by value, those that are made. */
 static zc_status scale_product(const pass *q, const zc_parted *parts, zc_nid n, zc_scalable *s,
                                zc_vid *factors, zc_block *b)
@@ -451,7 +466,7 @@ static zc_status scale_product(const pass *q, const zc_parted *parts, zc_nid n, 
         factors[s->x] = zc_node_at(g, made)->out[0];
     }
     if (!emulate) return zc_scaled_become(g, n, s, factors[s->x], scale) ? ZC_OK : no_memory(q);
-    zc_vid w = zc_scaled_weights(g, s);
+    const zc_vid w = scaled_weights(q, s);
     if (!w) return no_memory(q);
     zc_node_at(g, n)->in[0] = factors[s->x];
     zc_node_at(g, n)->in[1] = w;
@@ -531,9 +546,11 @@ static zc_status lower_and_emulate(zc_pass *p, pass *q)
     if (!was) return no_memory(q);
     for (zc_vid v = 1; v < count; v++) was[v] = zc_val(p->g, v)->type.dtype;
     zc_status status = lower_parts(p, q);
-    if (status == ZC_OK) status = zc_precision_emulate(p->g, was, count, p->diag);
+    if (status == ZC_OK)
+        status = zc_precision_emulate(p->g, was, count, &q->hollow, q->mixed->kept, p->diag);
     if (status == ZC_OK) status = zc_each_node(p->g, &p->g->top, drop_cast, &p->changes, p->diag);
     free(was);
+    ZC_VEC_FINI(&q->hollow);
     return status;
 }
 

@@ -8,6 +8,7 @@
 #define ZC_PASSES_MIXED_H
 
 #include "passes/codes.h"
+#include "passes/kept.h"
 #include "rules/rules.h"
 
 typedef enum zc_precision_type {
@@ -71,6 +72,7 @@ typedef struct zc_mixed {
     const zc_precision_type *types; /* by part; NULL: all f32 */
     bool emulate; /* f32 everywhere, rounded where another type would round: for measuring errors
                      with fast kernels. Every operation rounds its result, as without fusions */
+    zc_kept *kept; /* of emulation, what becomes of weights; may be NULL */
     bool observe; /* no types: further outputs, the least and the greatest element of each span of
                      each part */
     const zc_part_spans *spans;  /* by part, for int8 and fp8 */
@@ -99,6 +101,12 @@ typedef struct zc_parted {
 
 /* Asks for the limits of the weights of s, where the parts have any. */
 zc_status zc_parts_limit(const zc_parted *p, zc_scalable *s);
+
+/* What becomes of the weights of s in that type, in zc_kept. */
+static inline int zc_kept_form_of(zc_precision_type t, const zc_scalable *s)
+{
+    return s->along_k ? ZC_PRECISION_COUNT + (int)t : (int)t;
+}
 
 /* ---- lower_codes.c ---- */
 

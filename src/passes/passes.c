@@ -40,15 +40,20 @@ bool zc_pass_bytes(const zc_pass *p)
     return zc_pass_on_cpu(p) || zc_pass_has(p, ZC_FAMILY_conv_quant_sm90);
 }
 
+static size_t position(const char *name)
+{
+    size_t i = 0;
+    while (i < ZC_COUNTOF(passes) && strcmp(passes[i].name, name) != 0) i++;
+    return i;
+}
+
 static zc_status check_skip(const char *name, zc_diag *diag)
 {
+    const size_t i = position(name);
     if (strcmp(name, "all") == 0) return ZC_OK;
-    for (size_t i = 0; i < ZC_COUNTOF(passes); i++) {
-        if (strcmp(passes[i].name, name) != 0) continue;
-        if (!passes[i].required) return ZC_OK;
-        return zc_fail(diag, ZC_ERR_ARG, name, "this pass is required and cannot be skipped");
-    }
-    return zc_fail(diag, ZC_ERR_ARG, name, "no such pass");
+    if (i == ZC_COUNTOF(passes)) return zc_fail(diag, ZC_ERR_ARG, name, "no such pass");
+    if (!passes[i].required) return ZC_OK;
+    return zc_fail(diag, ZC_ERR_ARG, name, "this pass is required and cannot be skipped");
 }
 
 bool zc_pass_is_skipped(const zc_pass_options *o, const char *name)
@@ -92,21 +97,37 @@ static const zc_pass_options defaults = {.precision = ZC_NONE};
 
 zc_status zc_run_pass(zc_graph *g, const char *name, const zc_pass_options *options, zc_diag *diag)
 {
-    for (size_t i = 0; i < ZC_COUNTOF(passes); i++)
-        if (strcmp(passes[i].name, name) == 0)
-            return run_one(g, &passes[i], options ? options : &defaults, diag);
-    return zc_fail(diag, ZC_ERR_ARG, name, "no such pass");
+    const size_t i = position(name);
+    if (i == ZC_COUNTOF(passes)) return zc_fail(diag, ZC_ERR_ARG, name, "no such pass");
+    return run_one(g, &passes[i], options ? options : &defaults, diag);
+}
+
+static zc_status run_span(zc_graph *g, size_t first, size_t end, const zc_pass_options *o,
+                          zc_diag *diag)
+{
+    zc_census *census = o->rules_report ? o->rules_report->census : NULL;
+    for (size_t i = 0; i < o->skip_count; i++) ZC_TRY(check_skip(o->skip[i], diag));
+    for (size_t i = first; i < end; i++) {
+        if (census) zc_census_take(census, g, passes[i].name);
+        if (passes[i].required || !zc_pass_is_skipped(o, passes[i].name))
+            ZC_TRY(run_one(g, &passes[i], o, diag));
+    }
+    return census && end == ZC_COUNTOF(passes) ? zc_census_finish(census, g, diag) : ZC_OK;
 }
 
 zc_status zc_run_passes(zc_graph *g, const zc_pass_options *options, zc_diag *diag)
 {
-    if (!options) options = &defaults;
-    for (size_t i = 0; i < options->skip_count; i++) ZC_TRY(check_skip(options->skip[i], diag));
-    zc_census *census = options->rules_report ? options->rules_report->census : NULL;
-    for (size_t i = 0; i < ZC_COUNTOF(passes); i++) {
-        if (census) zc_census_take(census, g, passes[i].name);
-        if (passes[i].required || !zc_pass_is_skipped(options, passes[i].name))
-            ZC_TRY(run_one(g, &passes[i], options, diag));
-    }
-    return census ? zc_census_finish(census, g, diag) : ZC_OK;
+    return run_span(g, 0, ZC_COUNTOF(passes), options ? options : &defaults, diag);
+}
+
+zc_status zc_run_passes_before(zc_graph *g, const char *name, const zc_pass_options *options,
+                               zc_diag *diag)
+{
+    return run_span(g, 0, position(name), options, diag);
+}
+
+zc_status zc_run_passes_from(zc_graph *g, const char *name, const zc_pass_options *options,
+                             zc_diag *diag)
+{
+    return run_span(g, position(name), ZC_COUNTOF(passes), options, diag);
 }

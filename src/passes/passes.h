@@ -21,7 +21,7 @@ typedef struct zc_pass_options {
     zc_dtype
         precision;   /* ZC_F16 or ZC_BF16: what lower_precision turns f32 into; ZC_NONE: nothing */
     bool tf32;       /* products of f32 on a GPU may round their factors to tf32 */
-    zc_mixed *mixed; /* instead of it: types by part; NULL: none */
+    zc_mixed *mixed; /* instead of it: types by part; NULL: none. No pass but lower_precision asks */
     bool offered;    /* also what has not run on a GPU yet */
     const zc_rules *rules;         /* of opt_rules; NULL: the built-in ones */
     const zc_rule_target *target;  /* NULL: the CPU */
@@ -35,6 +35,12 @@ typedef struct zc_pass_options {
 /* Runs the table's passes in order, validating the graph after each. options may be NULL. Unknown
  * names in skip, and names of required passes, are errors. */
 zc_status zc_run_passes(zc_graph *g, const zc_pass_options *options, zc_diag *diag);
+
+/* The same in two parts: the passes before the one of that name, and it with those behind it. */
+zc_status zc_run_passes_before(zc_graph *g, const char *name, const zc_pass_options *options,
+                               zc_diag *diag);
+zc_status zc_run_passes_from(zc_graph *g, const char *name, const zc_pass_options *options,
+                             zc_diag *diag);
 
 /* Runs one pass of the table and validates. options may be NULL. */
 zc_status zc_run_pass(zc_graph *g, const char *name, const zc_pass_options *options, zc_diag *diag);

@@ -79,15 +79,10 @@ void zc_precision_prefer_narrow(zc_precision *p, zc_vid v)
 
 /* ---- constants ---- */
 
-static float largest(const zc_precision *p)
-{
-    return (float)zc_half_max(p->narrow);
-}
-
-static void narrow(const zc_precision *p, const float *x, uint16_t *y, int64_t n)
+void zc_precision_narrowed(zc_dtype narrow, const float *x, uint16_t *y, int64_t n)
 {
     enum { PIECE = 512 }; /* elements that stay in the cache */
-    const float max = largest(p);
+    const float max = (float)zc_half_max(narrow);
     for (int64_t first = 0; first < n; first += PIECE) {
         const int64_t count = n - first < PIECE ? n - first : PIECE;
         const float *from = x + first;
@@ -96,8 +91,15 @@ static void narrow(const zc_precision *p, const float *x, uint16_t *y, int64_t n
             const float within = from[i] > max ? max : from[i] < -max ? -max : from[i];
             v[i] = isinf(from[i]) ? from[i] : within;
         }
-        zc_halves_of_floats(p->narrow, v, y + first, count);
+        zc_halves_of_floats(narrow, v, y + first, count);
     }
+}
+
+int zc_precision_kept_form(zc_dtype d)
+{
+    return d == ZC_F16    ? ZC_PRECISION_f16
+           : d == ZC_BF16 ? ZC_PRECISION_bf16
+                          : ZC_PRECISION_tf32;
 }
 
 /* Elements whose bytes are there. */
@@ -110,9 +112,12 @@ bool zc_precision_in_range(zc_precision *p, zc_vid v)
 {
     char *range = &p->values[v].range;
     const zc_tensor *t = zc_val(p->g, v)->data;
+    /* What is kept was asked about before. */
+    if (*range == UNKNOWN && zc_kept_has(p->kept, p->g, v, zc_precision_kept_form(p->narrow)))
+        *range = FITS;
     if (*range == UNKNOWN) {
         int64_t n = elements(t), beyond = 0;
-        const float *x = t->data, max = largest(p);
+        const float *x = t->data, max = (float)zc_half_max(p->narrow);
         for (int64_t i = 0; i < n; i++) beyond += (fabsf(x[i]) > max) & !isinf(x[i]);
         *range = beyond ? TOO_LARGE : FITS;
     }
@@ -125,19 +130,29 @@ bool zc_precision_vanishes(const zc_precision *p, zc_vid v)
     if (elements(t) != 1) return false;
     float x = *(const float *)t->data;
     uint16_t y;
-    narrow(p, &x, &y, 1);
+    zc_precision_narrowed(p->narrow, &x, &y, 1);
     return x != 0 && !(y & 0x7FFF);
+}
+
+/* Emulation rounds it, straight to f32. */
+static zc_vid hollow_const(zc_precision *p, zc_vid v)
+{
+    zc_type type = zc_val(p->g, v)->type;
+    type.dtype = p->narrow;
+    const zc_hollow_twin made = {zc_graph_hollow(p->g, zc_val(p->g, v)->name, &type), v};
+    return made.twin && ZC_VEC_PUSH(p->hollow, made) ? made.twin : 0;
 }
 
 static zc_vid narrow_const(zc_precision *p, zc_vid v)
 {
+    if (p->hollow) return hollow_const(p, v);
     const zc_value *value = zc_val(p->g, v);
     zc_tensor t = *value->data;
     int64_t n = elements(&t);
     const float *x = t.data;
     uint16_t *y = x ? zc_calloc((size_t)n, sizeof *y) : NULL;
     if (x && !y) return 0;
-    narrow(p, x, y, n);
+    zc_precision_narrowed(p->narrow, x, y, n);
     t.dtype = p->narrow;
     t.data = y;
     return zc_graph_const(p->g, value->name, &t, true);

@@ -9,9 +9,17 @@ typedef struct zc_before {
     zc_nid user, cast;
 } zc_before;
 
+/* A constant of the narrow type without bytes, and what it is of. */
+typedef struct zc_hollow_twin {
+    zc_vid twin, of;
+} zc_hollow_twin;
+typedef ZC_VEC(zc_hollow_twin) zc_hollow_twins;
+
 typedef struct zc_precision {
     zc_graph *g;
     zc_dtype narrow;
+    zc_hollow_twins *hollow; /* NULL: constants get their bytes; else emulation rounds them */
+    const zc_kept *kept;     /* may be NULL */
     struct zc_precision_value *values; /* by value id */
     size_t count;                      /* entries of values */
     ZC_VEC(zc_before) before;          /* in the order of their users */
@@ -49,6 +57,11 @@ zc_vid zc_precision_wide_for(zc_precision *p, zc_vid v, zc_nid user);
 /* The f32 value that v is the narrow form of, by zc_precision_narrow; 0: it is none. */
 zc_vid zc_precision_origin(const zc_graph *g, zc_vid v);
 
+/* n elements in the narrow type; what is finite stays finite. */
+void zc_precision_narrowed(zc_dtype narrow, const float *x, uint16_t *y, int64_t n);
+/* In zc_kept: floats that are rounded to this type, or to tf32 (ZC_F32). */
+int zc_precision_kept_form(zc_dtype d);
+
 /* The expressions of these conversions, and of the same that give f32. */
 const char *zc_precision_clamp_text(zc_dtype narrow);
 const char *zc_precision_rounding_text(zc_dtype narrow);
@@ -57,7 +70,8 @@ const char *zc_precision_rounding_text(zc_dtype narrow);
 zc_status zc_precision_place(zc_precision *p);
 
 /* Turns what was lowered back into f32, with roundings (zc_mixed.emulate). was[count]: the values'
- * types before. */
-zc_status zc_precision_emulate(zc_graph *g, const zc_dtype *was, size_t count, zc_diag *diag);
+ * types before. kept may be NULL. */
+zc_status zc_precision_emulate(zc_graph *g, const zc_dtype *was, size_t count,
+                               const zc_hollow_twins *hollow, zc_kept *kept, zc_diag *diag);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "op/half.h"
 #include "passes/precision.h"
 #include "passes/query.h"
 
@@ -15,6 +16,8 @@ typedef struct emulation {
     zc_graph *g;
     const zc_dtype *narrow; /* by value: what it was lowered to; ZC_NONE: it was not */
     size_t count;           /* entries of narrow */
+    const zc_hollow_twins *hollow; /* the constants among these */
+    zc_kept *kept;                 /* may be NULL */
     zc_diag *diag;
 } emulation;
 
@@ -44,25 +47,32 @@ static float tf32_of(float x)
     return x;
 }
 
-static float element(const zc_tensor *t, int64_t i)
+/* By f16, bf16, or (f32) tf32. */
+static void round_floats(zc_dtype by, const float *x, float *y, int64_t n)
 {
-    const uint16_t *narrow = t->data;
-    if (t->dtype == ZC_F16) return zc_f16_to_f32(narrow[i]);
-    if (t->dtype == ZC_BF16) return zc_bf16_to_f32(narrow[i]);
-    return tf32_of(((const float *)t->data)[i]);
+    enum { PIECE = 512 };
+    uint16_t narrow[PIECE];
+    for (int64_t first = 0; by != ZC_F32 && first < n; first += PIECE) {
+        const int64_t count = n - first < PIECE ? n - first : PIECE;
+        zc_precision_narrowed(by, x + first, narrow, count);
+        zc_floats_of_halves(by, narrow, y + first, count);
+    }
+    for (int64_t i = 0; by == ZC_F32 && i < n; i++) y[i] = tf32_of(x[i]);
 }
 
-/* A constant of f16, bf16 or, rounded to tf32, f32. 0: no memory. */
-static zc_vid rounded_const(zc_graph *g, zc_vid v)
+/* The constant v of f32, rounded. 0: no memory. */
+static zc_vid rounded_const(const emulation *e, zc_vid v, zc_dtype by)
 {
-    zc_tensor t = *zc_val(g, v)->data;
-    int64_t n = t.data ? zc_tensor_numel(&t) : 0;
+    const int form = zc_precision_kept_form(by);
+    zc_tensor t = *zc_val(e->g, v)->data;
+    const zc_vid kept = zc_kept_use(e->kept, e->g, v, form);
+    if (kept) return kept;
+    const int64_t n = t.data ? zc_tensor_numel(&t) : 0;
     float *x = t.data ? zc_calloc((size_t)n, sizeof *x) : NULL;
     if (t.data && !x) return 0;
-    for (int64_t i = 0; i < n; i++) x[i] = element(&t, i);
-    t.dtype = ZC_F32;
+    round_floats(by, t.data, x, n);
     t.data = x;
-    return zc_graph_const(g, zc_val(g, v)->name, &t, true);
+    return zc_kept_take(e->kept, e->g, v, form, &t);
 }
 
 /* ---- roundings ---- */
@@ -103,7 +113,7 @@ static zc_status round_factors(const emulation *e, zc_nid n, zc_block *b)
         zc_vid v = zc_node_at(g, n)->in[i], rounded;
         if (!v || zc_val(g, v)->type.dtype != ZC_F32) continue;
         if (zc_val(g, v)->kind == ZC_VALUE_CONST) {
-            rounded = rounded_const(g, v);
+            rounded = rounded_const(e, v, ZC_F32);
         } else {
             zc_nid rounds = rounding_node(g, v, ROUND_TF32);
             rounded = rounds ? zc_graph_out(g, rounds, 0, zc_val(g, v)->name) : 0;
@@ -164,24 +174,28 @@ static zc_status emulate_block(const emulation *e, zc_block *b)
 
 static zc_status widen_values(const emulation *e)
 {
-    for (zc_vid v = 1; v < e->count; v++) {
-        if (e->narrow[v] == ZC_NONE) continue;
-        if (zc_val(e->g, v)->kind != ZC_VALUE_CONST) {
-            zc_val(e->g, v)->type.dtype = ZC_F32;
-            continue;
-        }
-        zc_vid rounded = rounded_const(e->g, v);
+    for (zc_vid v = 1; v < e->count; v++)
+        if (e->narrow[v] != ZC_NONE) zc_val(e->g, v)->type.dtype = ZC_F32;
+    for (size_t i = 0; i < e->hollow->len; i++) {
+        const zc_hollow_twin *h = &e->hollow->data[i];
+        zc_vid rounded = rounded_const(e, h->of, e->narrow[h->twin]);
         if (!rounded) return no_memory(e);
-        zc_graph_forward(e->g, v, rounded);
+        zc_graph_forward(e->g, h->twin, rounded);
     }
     zc_graph_resolve(e->g);
     return ZC_OK;
 }
 
-zc_status zc_precision_emulate(zc_graph *g, const zc_dtype *was, size_t count, zc_diag *diag)
+zc_status zc_precision_emulate(zc_graph *g, const zc_dtype *was, size_t count,
+                               const zc_hollow_twins *hollow, zc_kept *kept, zc_diag *diag)
 {
     zc_dtype *narrow = zc_calloc(g->values.len, sizeof *narrow);
-    emulation e = {.g = g, .narrow = narrow, .count = g->values.len, .diag = diag};
+    emulation e = {.g = g,
+                   .narrow = narrow,
+                   .count = g->values.len,
+                   .hollow = hollow,
+                   .kept = kept,
+                   .diag = diag};
     if (!narrow) return zc_fail_nomem(diag, "precision", g->values.len);
     for (zc_vid v = 1; v < e.count; v++) {
         zc_dtype is = zc_val(g, v)->type.dtype;

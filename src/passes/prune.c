@@ -48,16 +48,20 @@ static bool prune_four(void *user, int64_t n, int64_t k)
 }
 
 /* 0: no memory. */
-static zc_vid pruned(zc_graph *g, const zc_sparse_product *p, zc_vid w)
+static zc_vid pruned(const zc_parted *parts, const zc_sparse_product *p, const zc_scalable *s)
 {
+    const int form = zc_kept_form_of(ZC_PRECISION_sparse, s);
+    zc_kept *all = parts->mixed->kept;
+    const zc_vid kept = zc_kept_use(all, parts->g, s->w, form);
     zc_tensor t = *p->w;
     size_t bytes;
+    if (kept) return kept;
     t.data = zc_tensor_bytes(&t, &bytes) ? zc_calloc(bytes, 1) : NULL;
     if (!t.data) return 0;
     memcpy(t.data, p->w->data, bytes);
     pruning of = {p, t.data};
     (void)zc_sparse_each(p, prune_four, &of);
-    return zc_graph_const(g, zc_val(g, w)->name, &t, true);
+    return zc_kept_take(all, parts->g, s->w, form, &t);
 }
 
 /* Is node n the product of a part that is pruned? */
@@ -76,7 +80,7 @@ zc_status zc_parts_prune(const zc_parted *p)
         zc_scalable s;
         zc_sparse_product of;
         if (!is_pruned(p, n, &s) || !zc_sparse_product_of(p->g, zc_node_at(p->g, n), &of)) continue;
-        const zc_vid w = pruned(p->g, &of, s.w);
+        const zc_vid w = pruned(p, &of, &s);
         if (!w) return zc_fail_nomem(p->diag, "precision", 0);
         zc_node_at(p->g, n)->in[1] = w;
     }

@@ -211,17 +211,17 @@ zc_nid zc_scaled_rounding(zc_graph *g, zc_vid x, double scale)
     return pointwise(g, x, text);
 }
 
-zc_vid zc_scaled_weights(zc_graph *g, const zc_scalable *s)
+bool zc_scaled_weights(const zc_graph *g, const zc_scalable *s, zc_tensor *out)
 {
     encoded e;
-    zc_tensor w = *zc_known(g, s->w);
-    if (!encode(g, s, &e)) return 0;
+    if (!encode(g, s, &e)) return false;
     const int64_t depth = e.of.depth, n = e.of.columns * depth;
     float *y = zc_calloc((size_t)n, sizeof *y);
     for (int64_t i = 0; y && i < n; i++)
         y[zc_weight_at(&e.of, i / depth, i % depth)] =
             e.scales[i / depth] * zc_f8_to_f32(ZC_F8E4M3FN, e.codes[i]);
     drop_encoded(&e);
-    w.data = y;
-    return y ? zc_graph_const(g, zc_val(g, s->w)->name, &w, true) : 0;
+    *out = *zc_known(g, s->w);
+    out->data = y;
+    return y;
 }

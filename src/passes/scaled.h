@@ -52,10 +52,10 @@ bool zc_scaled_become(zc_graph *g, zc_nid n, const zc_scalable *s, zc_vid x, dou
 /* A node, in no block yet, that divides x by the scale and makes e4m3 of it. 0: no memory. */
 zc_nid zc_scaled_factor(zc_graph *g, zc_vid x, double scale);
 
-/* What these make of both factors, in f32: the node that rounds x, and the weights. 0: no memory.
- */
+/* What these make of both factors, in f32: the node that rounds x (0: no memory), and the weights,
+ * malloc'd (false: no memory). */
 zc_nid zc_scaled_rounding(zc_graph *g, zc_vid x, double scale);
-zc_vid zc_scaled_weights(zc_graph *g, const zc_scalable *s);
+bool zc_scaled_weights(const zc_graph *g, const zc_scalable *s, zc_tensor *out);
 
 /* Node n becomes a ScaledLinear of x and w, N x K, of e4m3; bias 0: none. false: no memory. */
 bool zc_scaled_linear(zc_graph *g, zc_nid n, zc_vid x, zc_vid w, zc_vid scale, zc_vid bias);

@@ -156,6 +156,10 @@ zc_status zc_program_write_rest(const zc_program *p, const uint8_t constants_sha
 zc_status zc_program_read(const uint8_t *data, size_t len, zc_arena *arena, zc_program *out,
                           zc_diag *diag);
 
+/* The last of reading, which a program that was never written needs, too: checks what must hold
+ * between records, and fills what follows from them. */
+zc_status zc_program_complete(zc_program *p, zc_arena *arena, zc_diag *diag);
+
 /* Which of the step's choices holds for these values of the dimension expressions; NULL: none of
  * this architecture. */
 const zc_pchoice *zc_program_choice(const zc_pstep *step, uint32_t arch, const int64_t *dim_values);

@@ -6,7 +6,7 @@
 
 #include "base/sniff.h"
 #include "planfile/format.h"
-#include "planfile/read.h"
+#include "planfile/program.h"
 
 typedef struct plan_reader {
     const uint8_t *data;
@@ -620,6 +620,5 @@ zc_status zc_program_read(const uint8_t *data, size_t len, zc_arena *arena, zc_p
     ZC_TRY(read_steps(&r));
     ZC_TRY(read_blocks(&r));
     ZC_TRY(check_names(&r));
-    ZC_TRY(zc_program_verify(out, diag));
-    return zc_program_dim_texts(out, arena, diag);
+    return zc_program_complete(out, arena, diag);
 }

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "planfile/format.h"
-#include "planfile/read.h"
+#include "planfile/program.h"
 
 typedef enum seen { UNSEEN = 0, LIVE, ENDED } seen;
 
@@ -147,7 +147,10 @@ static zc_status walk_block(verifier *v, uint32_t b, unsigned depth)
     return ZC_OK;
 }
 
-zc_status zc_program_verify(zc_program *p, zc_diag *diag)
+/* Every index is in range; checks what must hold between records: each value is defined exactly
+ * once and before its uses, blocks nest without sharing and at most ZC_PLAN_DEPTH_MAX deep, control
+ * flow has the blocks it needs. Marks values of inner blocks and of control flow as not planned. */
+static zc_status verify(zc_program *p, zc_diag *diag)
 {
     verifier v = {.p = p, .values = (zc_pvalue *)(uintptr_t)p->values, .diag = diag};
     v.state = zc_calloc(p->nvalues, sizeof *v.state);
@@ -177,7 +180,8 @@ static zc_status value_texts(const zc_dims *dims, zc_pvalue *value, zc_arena *ar
     return ZC_OK;
 }
 
-zc_status zc_program_dim_texts(zc_program *p, zc_arena *arena, zc_diag *diag)
+/* Of inputs and outputs. */
+static zc_status fill_texts(zc_program *p, zc_arena *arena, zc_diag *diag)
 {
     zc_dims dims = {.nodes = (zc_dim_node *)(uintptr_t)p->dim_nodes, .count = p->ndims};
     zc_pvalue *values = (zc_pvalue *)(uintptr_t)p->values;
@@ -187,4 +191,10 @@ zc_status zc_program_dim_texts(zc_program *p, zc_arena *arena, zc_diag *diag)
     for (uint32_t i = 0; i < top->nouts; i++)
         ZC_TRY(value_texts(&dims, &values[top->outs[i]], arena, diag));
     return ZC_OK;
+}
+
+zc_status zc_program_complete(zc_program *p, zc_arena *arena, zc_diag *diag)
+{
+    ZC_TRY(verify(p, diag));
+    return fill_texts(p, arena, diag);
 }

@@ -246,7 +246,7 @@ static zc_status run_kernel(zc_session *s, const zc_pstep *step, zc_diag *diag)
                  .prologue_state = &s->states[3 * (step - s->program->steps) + 1],
                  .epilogue_state = &s->states[3 * (step - s->program->steps) + 2],
                  .custom = &s->custom,
-                 .packs = &s->plan->packs,
+                 .packs = s->plan->packs,
                  .resize = resize,
                  .stopped = stopped,
                  .user = &user,

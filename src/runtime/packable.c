@@ -100,8 +100,8 @@ static zc_status keep_origins(zc_plan *plan, const search *f, zc_diag *diag)
         origins[n++] = (zc_pack_origin){.data = plan->bytes + (s->data - plan->bytes),
                                         .bytes = (size_t)s->bytes};
     }
-    plan->packs.origins = origins;
-    plan->packs.norigins = n;
+    plan->packs->origins = origins;
+    plan->packs->norigins = n;
     return ZC_OK;
 }
 

@@ -92,32 +92,25 @@ static void drop_bytes(uint8_t *bytes, size_t len, bool mapped)
         free(bytes);
 }
 
-/* Takes the bytes; path may be NULL. */
-static zc_status load(uint8_t *bytes, size_t len, bool mapped, const char *path, zc_plan **out,
-                      zc_diag *diag)
+/* Without a program yet; NULL: no memory. */
+static zc_plan *new_plan(void)
 {
     zc_plan *plan = zc_calloc(1, sizeof *plan);
-    if (!plan) {
-        drop_bytes(bytes, len, mapped);
-        return zc_fail_nomem(diag, "plan", sizeof *plan);
-    }
+    if (!plan) return NULL;
     atomic_init(&plan->refs, 1);
     atomic_init(&plan->images_pid, 0);
     pthread_mutex_init(&plan->images_lock, NULL);
     pthread_mutex_init(&plan->crew_lock, NULL);
-    zc_packs_init(&plan->packs);
-    plan->bytes = bytes;
-    plan->len = len;
-    plan->mapped = mapped;
+    zc_packs_init(&plan->own_packs);
+    plan->packs = &plan->own_packs;
     zc_arena_init(&plan->arena, 0);
-    zc_status status = zc_program_read(bytes, len, &plan->arena, &plan->program, diag);
-    if (status == ZC_OK && path) {
-        plan->file = zc_arena_strdup(&plan->arena, path);
-        if (!plan->file) status = zc_fail_nomem(diag, "plan", strlen(path));
-    }
+    return plan;
+}
+
+/* Gives the plan, or on failure ends it. */
+static zc_status end_loading(zc_plan *plan, zc_status status, zc_plan **out, zc_diag *diag)
+{
     if (status == ZC_OK) status = find_lifetimes(plan, diag);
-    /* Pages of a file are the system's already, and not to be written. */
-    if (status == ZC_OK && !mapped) status = zc_plan_find_packable(plan, diag);
     if (status != ZC_OK) {
         zc_plan_destroy(&plan);
         return status;
@@ -126,6 +119,38 @@ static zc_status load(uint8_t *bytes, size_t len, bool mapped, const char *path,
         plan->weight_bytes += plan->program.values[v].bytes;
     *out = plan;
     return ZC_OK;
+}
+
+/* Takes the bytes; path may be NULL. */
+static zc_status load(uint8_t *bytes, size_t len, bool mapped, const char *path, zc_plan **out,
+                      zc_diag *diag)
+{
+    zc_plan *plan = new_plan();
+    if (!plan) {
+        drop_bytes(bytes, len, mapped);
+        return zc_fail_nomem(diag, "plan", sizeof *plan);
+    }
+    plan->bytes = bytes;
+    plan->len = len;
+    plan->mapped = mapped;
+    zc_status status = zc_program_read(bytes, len, &plan->arena, &plan->program, diag);
+    if (status == ZC_OK && path) {
+        plan->file = zc_arena_strdup(&plan->arena, path);
+        if (!plan->file) status = zc_fail_nomem(diag, "plan", strlen(path));
+    }
+    /* Pages of a file are the system's already, and not to be written. */
+    if (status == ZC_OK && !mapped) status = zc_plan_find_packable(plan, diag);
+    return end_loading(plan, status, out, diag);
+}
+
+zc_status zc_plan_of_program(zc_program *program, zc_packs *packs, zc_plan **out, zc_diag *diag)
+{
+    zc_plan *plan = new_plan();
+    if (!plan) return zc_fail_nomem(diag, "plan", sizeof *plan);
+    plan->packs = packs;
+    zc_status status = zc_program_complete(program, &plan->arena, diag);
+    plan->program = *program;
+    return end_loading(plan, status, out, diag);
 }
 
 static zc_status aligned_copy(const void *data, size_t len, uint8_t **out, zc_diag *diag)
@@ -203,7 +228,7 @@ void zc_plan_destroy(zc_plan **planp)
     ZC_VEC_FINI(&plan->images);
     pthread_mutex_destroy(&plan->images_lock);
     pthread_mutex_destroy(&plan->crew_lock);
-    zc_packs_fini(&plan->packs);
+    zc_packs_fini(&plan->own_packs);
     zc_arena_fini(&plan->arena);
     drop_bytes(plan->bytes, plan->len, plan->mapped);
     free(plan);
@@ -216,7 +241,7 @@ static zc_status find_image(zc_plan *plan, int ordinal, bool stamped, zc_image *
         if ((*out)->device.ordinal == ordinal && (*out)->stamped == stamped)
             return zc_device_alive(&(*out)->device, diag);
     }
-    ZC_TRY(zc_packs_keep(&plan->packs, diag)); /* the upload reads the originals */
+    ZC_TRY(zc_packs_keep(plan->packs, diag)); /* the upload reads the originals */
     ZC_TRY(zc_image_create(&plan->program, ordinal, stamped, out, diag));
     if (ZC_VEC_PUSH(&plan->images, *out)) return ZC_OK;
     zc_image_destroy(out);
@@ -255,14 +280,13 @@ zc_status zc_plan_info_fill(const zc_plan *plan, zc_plan_info *out)
 {
     if (!plan || !out) return ZC_ERR_ARG;
     const zc_program *p = &plan->program;
-    zc_packs *packs = (zc_packs *)(uintptr_t)&plan->packs; /* has a lock of its own */
     zc_plan_info own = {.zc_version = p->version,
                         .target = p->target,
                         .inputs = p->blocks[0].nparams,
                         .outputs = p->blocks[0].nouts,
                         .steps = p->blocks[0].nsteps,
                         .weight_bytes = plan->weight_bytes};
-    zc_packs_count(packs, &own.packed_bytes, &own.released_bytes);
+    zc_packs_count(plan->packs, &own.packed_bytes, &own.released_bytes);
     hex(p->model_sha256, sizeof p->model_sha256, own.model_sha256);
     return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_plan_info, released_bytes), out, NULL);
 }

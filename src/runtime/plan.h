@@ -14,7 +14,7 @@
 
 struct zc_plan {
     atomic_int refs;
-    uint8_t *bytes; /* the plan file: strings and constants point into it */
+    uint8_t *bytes; /* the plan file: strings and constants point into it. NULL: it is none */
     size_t len;
     bool mapped;      /* the bytes are the file's own pages */
     const char *file; /* that it is from, which messages of its sessions name; NULL: from memory */
@@ -26,7 +26,8 @@ struct zc_plan {
      * needs it (or what it is viewed as is followed separately); -1 and nsteps for inputs and
      * outputs. */
     int32_t *first, *last;
-    zc_packs packs;            /* constants as CPU kernels read them */
+    zc_packs own_packs;
+    zc_packs *packs;           /* constants as CPU kernels read them: its own, or its maker's */
     pthread_mutex_t crew_lock; /* of what follows; taken inside the gate (base/gate.h) */
     zc_crew *crew;             /* of the sessions that bring none of their own (threads.c) */
     int crew_users;
@@ -45,6 +46,9 @@ zc_status zc_plan_enter_crew(zc_plan *plan, int threads, zc_crew **out, zc_diag 
 void zc_plan_leave_crew(zc_plan *plan, zc_crew *crew);
 
 void zc_plan_retain(zc_plan *plan);
+
+/* A plan of a program in memory, which outlives it and is completed here, as do the packs. */
+zc_status zc_plan_of_program(zc_program *program, zc_packs *packs, zc_plan **out, zc_diag *diag);
 
 /* Tells plan->packs which originals can be given back (packable.c). */
 zc_status zc_plan_find_packable(zc_plan *plan, zc_diag *diag);

@@ -228,7 +228,7 @@ static zc_status create(zc_plan *plan, const zc_session_params *params, zc_sessi
     s->scratch.allocator = &s->allocator;
     zc_status status = take_custom(s, &given, diag);
     if (status == ZC_OK) status = zc_session_join_threads(s, &given, diag);
-    if (status == ZC_OK && given.reference) status = zc_packs_keep(&plan->packs, diag);
+    if (status == ZC_OK && given.reference) status = zc_packs_keep(plan->packs, diag);
     if (status == ZC_OK) status = choose_device(s, &given, diag);
     if (!s->gpu) s->timeout_ms = given.timeout_ms;
     if (status == ZC_OK && !s->gpu && given.profile) {

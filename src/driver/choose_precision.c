@@ -18,6 +18,8 @@ typedef struct bench {
     zc_part_spans *spans;       /* by part: zc_mixed.spans */
     const char **names;         /* of outputs */
     ZC_VEC(zc_tensor) expected; /* by sample and output */
+    double enough;              /* of what is measured: no error beyond it matters */
+    bool has_enough;
 } bench;
 
 /* ---- runs ---- */
@@ -48,14 +50,15 @@ static zc_status tensor_of(const zc_session *s, size_t i, zc_tensor *out, zc_dia
 typedef zc_status result_fn(bench *b, size_t sample, size_t output, const zc_tensor *t, void *user,
                             zc_diag *diag);
 
-/* Tells the results from `first` to `end` of every sample. */
+/* Tells the results from `first` to `end` of every sample, until there is enough. */
 static zc_status run_all(bench *b, zc_plan *plan, size_t first, size_t end, result_fn *told,
                          void *user, zc_diag *diag)
 {
     zc_session *s = NULL;
     ZC_TRY(zc_session_create(plan, NULL, &s, diag));
     zc_status status = ZC_OK;
-    for (size_t k = 0; k < b->params->p->sample_count && status == ZC_OK; k++) {
+    b->has_enough = false;
+    for (size_t k = 0; k < b->params->p->sample_count && status == ZC_OK && !b->has_enough; k++) {
         status = run_sample(b, s, k, diag);
         for (size_t i = first; i < end && status == ZC_OK; i++) {
             zc_tensor t;
@@ -90,16 +93,18 @@ static zc_status compare(bench *b, size_t sample, size_t output, const zc_tensor
     double error = zc_difference_error(&d, need->dtype);
     (void)diag;
     if (error > worst->error) *worst = (zc_precision_error){error, output};
+    b->has_enough |= error > b->enough;
     return ZC_OK;
 }
 
-static zc_status measure(void *user, const zc_precision_type *types, zc_precision_error *out,
-                         zc_diag *diag)
+static zc_status measure(void *user, const zc_precision_type *types, double enough,
+                         zc_precision_error *out, zc_diag *diag)
 {
     bench *b = user;
     zc_variant v = {.plan = NULL};
     *out = (zc_precision_error){.error = 0};
     b->mixed->types = types;
+    b->enough = enough;
     zc_status status = make(b, b->mixed, &v, diag);
     if (status == ZC_OK) status = run_all(b, v.plan, 0, b->outputs, compare, out, diag);
     zc_variant_end(&v);

@@ -16,10 +16,15 @@ static bool is_complex(const zc_tensor *t)
 }
 
 /* Of complex tensors the parts count one by one. */
-static double element(const zc_tensor *t, int64_t i)
+static void elements(const zc_tensor *t, int64_t first, int64_t n, double *out)
 {
-    zc_dtype half = t->dtype == ZC_C64 ? ZC_F32 : ZC_F64;
-    return zc_load_f64(is_complex(t) ? half : t->dtype, t->data, i);
+    const zc_dtype half = t->dtype == ZC_C64 ? ZC_F32 : ZC_F64;
+    const zc_dtype dtype = is_complex(t) ? half : t->dtype;
+    const float *x = t->data;
+    if (dtype == ZC_F32) /* most are */
+        for (int64_t i = 0; i < n; i++) out[i] = (double)x[first + i];
+    else
+        for (int64_t i = 0; i < n; i++) out[i] = zc_load_f64(dtype, t->data, first + i);
 }
 
 static bool same_type(const zc_tensor *a, const zc_tensor *b)
@@ -34,23 +39,34 @@ static double distance(double got, double need)
     return isfinite(got) && isfinite(need) ? fabs(got - need) : INFINITY;
 }
 
+/* Adds element i. */
+static void add(zc_difference *d, int64_t i, double g, double w, bool is_wrong, double *worst)
+{
+    const double off = distance(g, w), size = fabs(w);
+    const bool is_first = is_wrong && !d->wrong;
+    if (isfinite(w) && size > d->greatest) d->greatest = size;
+    if (off > d->absolute) d->absolute = off;
+    d->wrong += is_wrong;
+    if (!is_first && (off <= *worst || is_wrong != (d->wrong > 0))) return;
+    *worst = off;
+    d->at = i;
+    d->got = g;
+    d->need = w;
+}
+
 zc_difference zc_differ(const zc_tensor *got, const zc_tensor *need, double rtol, double atol)
 {
+    enum { PIECE = 512 }; /* elements that stay in the cache */
     zc_difference d = {.is_other_type = !same_type(got, need)};
-    double worst = -1;
+    double worst = -1, g[PIECE], w[PIECE];
     if (d.is_other_type) return d;
     d.n = zc_tensor_numel(need) * (is_complex(need) ? 2 : 1);
-    for (int64_t i = 0; i < d.n; i++) {
-        double g = element(got, i), w = element(need, i), off = distance(g, w);
-        bool is_wrong = !close_enough(g, w, rtol, atol), is_first = is_wrong && !d.wrong;
-        if (isfinite(w)) d.greatest = fmax(d.greatest, fabs(w));
-        d.absolute = fmax(d.absolute, off);
-        d.wrong += is_wrong;
-        if (!is_first && (off <= worst || is_wrong != (d.wrong > 0))) continue;
-        worst = off;
-        d.at = i;
-        d.got = g;
-        d.need = w;
+    for (int64_t first = 0; first < d.n; first += PIECE) {
+        const int64_t n = d.n - first < PIECE ? d.n - first : PIECE;
+        elements(got, first, n, g);
+        elements(need, first, n, w);
+        for (int64_t i = 0; i < n; i++)
+            add(&d, first + i, g[i], w[i], !close_enough(g[i], w[i], rtol, atol), &worst);
     }
     return d;
 }

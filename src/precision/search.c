@@ -110,12 +110,19 @@ static void take_types(const search *s)
     for (size_t i = 0; i < s->m->parts.len; i++) s->types[i] = s->found->parts.data[i].type;
 }
 
-/* Of s->types. Every set that is measured is a point. */
-static zc_status measure(search *s, zc_precision_error *out)
+static double bound(const search *s)
+{
+    return s->p->max_error / ZC_PRECISION_MARGIN;
+}
+
+/* Of s->types; an error beyond `enough` need not be the worst, unless the front wants it. Every set
+ * that is measured is a point. */
+static zc_status measure(search *s, double enough, zc_precision_error *out)
 {
     zc_precision_point point = {.us = 0};
     s->found->measures++;
-    ZC_TRY(s->p->measure(s->p->user, s->types, out, s->diag));
+    if (s->p->wants_front) enough = INFINITY;
+    ZC_TRY(s->p->measure(s->p->user, s->types, enough, out, s->diag));
     for (size_t i = 0; i < s->m->parts.len; i++) {
         const zc_precision_part *part = &s->m->parts.data[i];
         point.us += zc_precision_us(&s->p->chips, part, s->types[i]);
@@ -128,7 +135,7 @@ static zc_status measure(search *s, zc_precision_error *out)
 
 static bool keeps_bound(const search *s, const zc_precision_error *e)
 {
-    return e->error <= s->p->max_error / ZC_PRECISION_MARGIN;
+    return e->error <= bound(s);
 }
 
 /* ---- sensitivity ---- */
@@ -140,7 +147,7 @@ static zc_status measure_group(search *s, group *g)
     for (size_t i = 0; i < g->count; i++)
         s->types[s->order[g->first + i]] = choice(s, g->first + i)->from;
     s->group_measures++;
-    ZC_TRY(measure(s, &e));
+    ZC_TRY(measure(s, INFINITY, &e));
     g->error = e.error;
     return ZC_OK;
 }
@@ -167,7 +174,7 @@ static zc_status make_groups(search *s)
 static group *worst_divisible(const search *s)
 {
     group *worst = NULL;
-    const double least = s->p->max_error / ZC_PRECISION_MARGIN / 8;
+    const double least = bound(s) / 8;
     for (size_t i = 0; i < s->groups.len; i++) {
         group *g = &s->groups.data[i];
         if (g->count > 1 && g->error > least && (!worst || g->error > worst->error)) worst = g;
@@ -262,7 +269,7 @@ static zc_status try_split(search *s, size_t exact, size_t end, int type, zc_pre
 {
     split(s, exact, end, type);
     take_types(s);
-    return measure(s, e);
+    return measure(s, bound(s), e);
 }
 
 /* The fewest groups before `end`, from the worst on, that have to be f32 while the others have this
@@ -365,13 +372,13 @@ static zc_status run(search *s)
     zc_precision_error exact, first;
     ZC_TRY(start(s));
     all_f32(s);
-    ZC_TRY(measure(s, &exact));
+    ZC_TRY(measure(s, INFINITY, &exact));
     if (exact.error > s->p->max_error) return refuse(s, &exact);
     s->found->error = exact;
     if (!keeps_bound(s, &exact)) stay_f32(s);
     if (!s->count) return ZC_OK;
     take_types(s);
-    ZC_TRY(measure(s, &first));
+    ZC_TRY(measure(s, bound(s), &first));
     bool holds = keeps_bound(s, &first);
     ZC_TRY(find_sensitivity(s, !holds));
     if (holds)

@@ -254,6 +254,7 @@ static zc_status import_base(job *j, const zc_pass_options *options, zc_diag *di
     zc_graph *base = NULL;
     zc_status status = import_again(j, &base, diag);
     if (status == ZC_OK) status = zc_run_passes_before(base, "lower_precision", options, diag);
+    if (status == ZC_OK && !zc_graph_shed(base)) status = zc_fail_nomem(diag, "graph", 0);
     if (status == ZC_OK)
         zc_variants_begin(&j->variants, base);
     else
@@ -274,8 +275,8 @@ static zc_status lower_variant(job *j, zc_mixed *mixed, zc_graph **out, zc_diag 
 
 static zc_status make_variant(job *j, zc_mixed *mixed, zc_variant *out, zc_diag *diag)
 {
-    zc_status status = mixed ? lower_variant(j, mixed, &out->graph, diag)
-                             : import_plain(j, &out->graph, diag);
+    zc_status status =
+        mixed ? lower_variant(j, mixed, &out->graph, diag) : import_plain(j, &out->graph, diag);
     return status == ZC_OK ? zc_variant_make(out, &j->variants, diag) : status;
 }
 

@@ -1,5 +1,9 @@
 #include "driver/variant.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "program/build.h"
 #include "runtime/plan.h"
 
@@ -13,11 +17,21 @@ void zc_variants_init(zc_variants *all)
     zc_packs_init(&all->packs);
 }
 
+/* Constants of less than 32 MB lie in glibc's heap, which keeps their pages: up to three times the
+ * model's bytes while its plan is made. */
+static void give_back_pages(void)
+{
+#ifdef __GLIBC__
+    (void)malloc_trim(0);
+#endif
+}
+
 void zc_variants_fini(zc_variants *all)
 {
     zc_packs_fini(&all->packs);
     zc_kept_fini(&all->kept);
     zc_graph_destroy(&all->base);
+    give_back_pages();
 }
 
 void zc_variants_begin(zc_variants *all, zc_graph *base)

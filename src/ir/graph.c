@@ -403,8 +403,7 @@ static bool own_node(zc_graph *to, const zc_graph *from, zc_node *n)
     n->regions = regions;
     n->in = zc_arena_dup(&to->arena, n->in, (size_t)n->nin, sizeof *n->in);
     n->out = zc_arena_dup(&to->arena, n->out, (size_t)n->nout, sizeof *n->out);
-    if (n->attrs)
-        n->attrs = zc_arena_dup(&to->arena, n->attrs, 1, zc_op_get(n->op)->attrs_size);
+    if (n->attrs) n->attrs = zc_arena_dup(&to->arena, n->attrs, 1, zc_op_get(n->op)->attrs_size);
     return regions && n->in && n->out && (n->attrs || n->op == ZC_OP_NONE);
 }
 
@@ -511,5 +510,37 @@ uint32_t *zc_graph_uses(const zc_graph *g)
         const zc_block *block = g->blocks.data[b];
         for (size_t i = 0; i < block->outputs.len; i++) uses[block->outputs.data[i]]++;
     }
+    return uses;
+}
+
+/* Has a constant that is used these bytes? Those that are not used forget them. */
+static bool is_needed(zc_graph *g, const uint32_t *uses, const void *bytes)
+{
+    bool needed = false;
+    for (zc_vid v = 1; v < g->values.len; v++) {
+        const zc_tensor *t = zc_val(g, v)->data;
+        needed |= t && t->data == bytes && uses[v];
+    }
+    for (zc_vid v = 1; !needed && v < g->values.len; v++) {
+        /* Of the graph's own arena, as its bytes are. */
+        zc_tensor *t = (zc_tensor *)(uintptr_t)zc_val(g, v)->data;
+        if (t && t->data == bytes) t->data = NULL;
+    }
+    return needed;
+}
+
+bool zc_graph_shed(zc_graph *g)
+{
+    uint32_t *uses = zc_graph_uses(g);
+    size_t kept = 0;
+    for (size_t i = 0; uses && i < g->buffers.len; i++) {
+        void *bytes = g->buffers.data[i];
+        if (is_needed(g, uses, bytes))
+            g->buffers.data[kept++] = bytes;
+        else
+            free(bytes);
+    }
+    if (uses) g->buffers.len = kept;
+    free(uses);
     return uses;
 }

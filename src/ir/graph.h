@@ -160,6 +160,10 @@ void zc_graph_remove(zc_graph *g, zc_nid n);
 /* Drops removed nodes from the block lists. */
 void zc_graph_compact(zc_graph *g);
 
+/* Frees the bytes of constants that nothing uses any more; these are hollow then. false: no memory.
+ */
+bool zc_graph_shed(zc_graph *g);
+
 /* Number of uses of every value (operands, block outputs), by value id; the caller frees it. NULL:
  * no memory. */
 uint32_t *zc_graph_uses(const zc_graph *g);

@@ -340,8 +340,7 @@ static void drop_coding(coding *e)
 bool zc_code_weights(zc_graph *g, const zc_scalable *s, const zc_code_form *form, zc_coded *out)
 {
     coding e = {.w = zc_weights_of(g, s), .form = form};
-    const bool ok =
-        code_all(&e, zc_known(g, s->w)) && take_all(&e, g, zc_val(g, s->w)->name, out);
+    const bool ok = code_all(&e, zc_known(g, s->w)) && take_all(&e, g, zc_val(g, s->w)->name, out);
     drop_coding(&e);
     return ok;
 }

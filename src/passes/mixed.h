@@ -70,11 +70,11 @@ typedef zc_status zc_weight_limits_fn(void *user, const char *name, const zc_wei
 
 typedef struct zc_mixed {
     const zc_precision_type *types; /* by part; NULL: all f32 */
-    bool emulate; /* f32 everywhere, rounded where another type would round: for measuring errors
-                     with fast kernels. Every operation rounds its result, as without fusions */
+    bool emulate;  /* f32 everywhere, rounded where another type would round: for measuring errors
+                      with fast kernels. Every operation rounds its result, as without fusions */
     zc_kept *kept; /* of emulation, what becomes of weights; may be NULL */
-    bool observe; /* no types: further outputs, the least and the greatest element of each span of
-                     each part */
+    bool observe;  /* no types: further outputs, the least and the greatest element of each span of
+                      each part */
     const zc_part_spans *spans;  /* by part, for int8 and fp8 */
     zc_weight_limits_fn *limits; /* NULL: the greatest of each column */
     void *limits_user;

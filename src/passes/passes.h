@@ -19,10 +19,11 @@ typedef struct zc_pass_options {
     const char *const *skip; /* names of optional passes; "all" skips every optional one */
     size_t skip_count;
     zc_dtype
-        precision;   /* ZC_F16 or ZC_BF16: what lower_precision turns f32 into; ZC_NONE: nothing */
-    bool tf32;       /* products of f32 on a GPU may round their factors to tf32 */
-    zc_mixed *mixed; /* instead of it: types by part; NULL: none. No pass but lower_precision asks */
-    bool offered;    /* also what has not run on a GPU yet */
+        precision; /* ZC_F16 or ZC_BF16: what lower_precision turns f32 into; ZC_NONE: nothing */
+    bool tf32;     /* products of f32 on a GPU may round their factors to tf32 */
+    zc_mixed
+        *mixed;   /* instead of it: types by part; NULL: none. No pass but lower_precision asks */
+    bool offered; /* also what has not run on a GPU yet */
     const zc_rules *rules;         /* of opt_rules; NULL: the built-in ones */
     const zc_rule_target *target;  /* NULL: the CPU */
     zc_rules_report *rules_report; /* with rules; may be NULL */

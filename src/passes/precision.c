@@ -97,9 +97,7 @@ void zc_precision_narrowed(zc_dtype narrow, const float *x, uint16_t *y, int64_t
 
 int zc_precision_kept_form(zc_dtype d)
 {
-    return d == ZC_F16    ? ZC_PRECISION_f16
-           : d == ZC_BF16 ? ZC_PRECISION_bf16
-                          : ZC_PRECISION_tf32;
+    return d == ZC_F16 ? ZC_PRECISION_f16 : d == ZC_BF16 ? ZC_PRECISION_bf16 : ZC_PRECISION_tf32;
 }
 
 /* Elements whose bytes are there. */

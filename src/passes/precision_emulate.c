@@ -14,8 +14,8 @@
 
 typedef struct emulation {
     zc_graph *g;
-    const zc_dtype *narrow; /* by value: what it was lowered to; ZC_NONE: it was not */
-    size_t count;           /* entries of narrow */
+    const zc_dtype *narrow;        /* by value: what it was lowered to; ZC_NONE: it was not */
+    size_t count;                  /* entries of narrow */
     const zc_hollow_twins *hollow; /* the constants among these */
     zc_kept *kept;                 /* may be NULL */
     zc_diag *diag;

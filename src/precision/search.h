@@ -28,8 +28,7 @@ typedef struct zc_precision_error {
 
 /* The worst error over all samples with these types by part; or any that is beyond `enough`. */
 typedef zc_status (*zc_precision_measure_fn)(void *user, const zc_precision_type *types,
-                                             double enough, zc_precision_error *out,
-                                             zc_diag *diag);
+                                             double enough, zc_precision_error *out, zc_diag *diag);
 
 typedef struct zc_precision_params {
     double max_error;

@@ -5,7 +5,7 @@
 
 #include "cpu/kernel.h"
 #include "passes/passes.h"
-#include "passes/query.h"
+#include "passes/quantised.h"
 
 /* Results larger than this stay unfolded unless the node's inputs are as large, or they are
  * weights: a small model must not become a large plan (Expand, ConstantOfShape). */
@@ -167,6 +167,32 @@ static zc_status replace_outputs(zc_graph *g, zc_nid n, zc_tensor *out, zc_diag 
     return ZC_OK;
 }
 
+/* A matrix of codes that is turned behind its dequantisation, as a product of layers reads it. */
+static bool turns_codes(const zc_graph *g, const zc_node *n, zc_quantised *codes)
+{
+    if (n->op != ZC_OP_Transpose || !zc_dequantised(g, n->in[0], codes)) return false;
+    const zc_tensor *t = zc_known(g, codes->x);
+    const zc_attrs_Transpose *a = n->attrs;
+    return t && t->rank == 2 && zc_dtype_bits(t->dtype) == 8 &&
+           (!ZC_ATTR_GIVEN(Transpose, a, perm) || a->perm.v[0] == 1);
+}
+
+/* It is turned as it stands, so that the product finds codes. */
+static zc_status turn_codes(folder *f, zc_nid n, const zc_quantised *codes)
+{
+    zc_graph *g = f->g;
+    const zc_vid in[] = {zc_turned(g, codes->x), codes->scale, codes->zero};
+    const int64_t to =
+        ((const zc_attrs_DequantizeLinear *)zc_node_at(g, codes->by)->attrs)->output_dtype;
+    if (!in[0] || !zc_graph_inherit(g, n, codes->by) ||
+        !zc_graph_become(g, n, ZC_OP_DequantizeLinear, codes->zero ? 3 : 2, in))
+        return zc_fail_nomem(f->diag, "turned codes", 0);
+    if (codes->axis >= 0) ZC_NODE_SET(g, DequantizeLinear, n, axis, 1 - codes->axis);
+    if (to) ZC_NODE_SET(g, DequantizeLinear, n, output_dtype, to);
+    ++*f->changes;
+    return ZC_OK;
+}
+
 /* What constants without bytes give has none. */
 static zc_status fold_hollow(zc_graph *g, zc_nid n, zc_diag *diag)
 {
@@ -243,7 +269,9 @@ static void resolve_inputs(zc_graph *g, zc_nid n)
 static zc_status fold_one(folder *f, zc_nid n)
 {
     zc_graph *g = f->g;
+    zc_quantised codes;
     resolve_inputs(g, n);
+    if (f->keeps_codes && turns_codes(g, zc_node_at(g, n), &codes)) return turn_codes(f, n, &codes);
     if (worth_folding(f, zc_node_at(g, n))) {
         size_t bytes = output_bytes(g, zc_node_at(g, n));
         /* A kernel that refuses (an index out of range, say) leaves the node to report it at run

@@ -60,6 +60,10 @@ static const char *const products[] = {
     "  %g: f32[4] = DequantizeLinear(%ch, %cl) {axis = 0} @ \"bias\"\n"
     "  %t: f32[2,4,3,4] = Conv(%b, %ef, %g) @ \"conv\"\n"
     "  %y: u8[2,4,3,4] = QuantizeLinear(%t, %s, %z) @ \"q\"\n",
+    "  %v: f32[6,4] = DequantizeLinear(%cu, %cm) {axis = 0} @ \"weights\"\n"
+    "  %m: f32[4,6] = Transpose(%v) {perm = [1, 0]} @ \"turned\"\n"
+    "  %t: f32[2,3,4,6] = MatMul(%a, %m) @ \"product\"\n"
+    "  %y: u8[2,3,4,6] = QuantizeLinear(%t, %s, %z) @ \"q\"\n",
     /* As networks are trained: weights quantised in the graph, biases and residuals of floats. */
     "  %v: i8[4,3,1,1] = QuantizeLinear(%cg, %cl) {axis = 0, output_dtype = 3} @ \"codes\"\n"
     "  %vf: f32[4,3,1,1] = DequantizeLinear(%v, %cl) {axis = 0} @ \"weights\"\n"
@@ -88,6 +92,8 @@ static const char *const head[] = {
     "19, 20, -21, 22, 23, 24]\n"
     "  const %ce: i8[4,3,2,1] = [1, -2, 3, 4, 5, 6, 7, -8, 9, 10, 11, 12, 1, 2, 3, 4, 5, -6, 7, 8, "
     "9, 10, 11, -12]\n"
+    "  const %cu: i8[6,4] = [1, -2, 3, 40, 5, 6, -70, 8, 9, 10, 11, 12, 13, 14, -15, 16, 17, 18, "
+    "19, 20, -21, 22, 23, 24]\n"
     "  const %ch: i32[4] = [100, -200, 300, 4]\n"
     "  const %cg: f32[4,3,1,1] = [0.5, -0.25, 1, 0.125, 0.0625, -1, 0.75, 0.5, -0.5, 0.25, 1, -1]\n"
     "  const %cn: i8[] = [0]\n"

@@ -279,7 +279,8 @@ static bool is_summed(const zc_graph *g, const zc_node *n, zc_quantised *x, zc_q
 static zc_vid by_channel(zc_graph *g, zc_vid v, int rank)
 {
     zc_tensor t = *zc_known(g, v);
-    for (t.rank = rank - 1; rank > 2; rank--) t.dims[rank - 2] = 1;
+    t.rank = rank - 1;
+    for (int d = 1; d < t.rank; d++) t.dims[d] = 1;
     return zc_graph_const(g, zc_val(g, v)->name, &t, false);
 }
 

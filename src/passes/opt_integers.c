@@ -295,12 +295,10 @@ static zc_vid byte_sums(zc_graph *g, zc_nid n, const zc_quantised *x, const zc_q
     if (!made || !zc_graph_inherit(g, made, n)) return 0;
     zc_attrs_take(zc_op_get(ZC_OP_ConvInteger), zc_node_at(g, made)->attrs, zc_op_get(ZC_OP_Conv),
                   zc_node_at(g, n)->attrs);
-    zc_type type = zc_val(g, zc_node_at(g, n)->out[0])->type;
-    type.dtype = ZC_I32;
-    const zc_vid sum = zc_graph_value(g, NULL, ZC_VALUE_NODE, &type);
+    const zc_vid sum = zc_graph_out(g, made, 0, NULL);
     if (!sum) return 0;
-    zc_val(g, sum)->producer = made;
-    zc_node_at(g, made)->out[0] = sum;
+    zc_val(g, sum)->type = zc_val(g, zc_node_at(g, n)->out[0])->type;
+    zc_val(g, sum)->type.dtype = ZC_I32;
     return sum;
 }
 

@@ -92,7 +92,7 @@ ZC_DEV void finish(const zc_conv_params &p, i64 at, i64 channel, acc_t sum) {
     total += zc_load<Z_BIAS>(p.bias, channel);
 #endif
     const f64 both = (f64)zc_load<Z_XS>(p.x_scale, 0) * (f64)zc_load<Z_WS>(p.w_scale, channel * p.w_scale_step);
-    const f64 scale = both / (f64)zc_load<Z_YS>(p.y_scale, 0);
+    const f64 scale = zc_requant_scale(both / (f64)zc_load<Z_YS>(p.y_scale, 0));
     const i32 n = zc_requantised<false>((f64)total, scale, (i32)zc_load<Z_PLAIN>(p.y_zero, 0));
     ((Z_Y *)p.y)[at] = (Z_Y)zc_fused(p.fused, (Z_PLAIN)zc_saturated(Z_PLAIN(), n, 0), at);
 #endif

@@ -84,7 +84,7 @@ struct zc_conv_few_bytes : zc_conv_few<zc_few_lines::BYTES> {
         return 0;
 #endif
     }
-    ZC_MEMBER void finish(const piece &x, const zc_gq_shared &shared, u32 above) const {
+    ZC_MEMBER void finish(const piece &x, const zc_gq_shared &shared, const zc_gq_with &with) const {
         constexpr int TOGETHER = sizeof(zc_gq_two) > 4 ? 2 : 4; // pairs that are stored at once
         if (!finishes(x.at)) return;
         i32 sum[8];
@@ -96,9 +96,10 @@ struct zc_conv_few_bytes : zc_conv_few<zc_few_lines::BYTES> {
 #pragma unroll
             for (int j = 0; j < TOGETHER; j++) {
                 const int e = i + j * 2;
-                const zc_gq_column *const c = lines.columns + x.at.channel + e;
+                zc_gq_column c[2];
+                lines.columns.get(x.at.channel + e, c);
                 const i32 y[2] = {zc_gq_number_of(sum[e], c[0], shared), zc_gq_number_of(sum[e + 1], c[1], shared)};
-                out.v[j] = zc_gq_finished(p.g.fused, y, other_of(x, e), above,
+                out.v[j] = zc_gq_finished(y, other_of(x, e), with,
                                           [&](i32(&all)[2]) { x.cells.template apply<2>(all, all, e); });
             }
             *(zc_vec<zc_gq_two, TOGETHER> *)(to + i) = out;
@@ -121,9 +122,9 @@ struct zc_conv_few_bytes : zc_conv_few<zc_few_lines::BYTES> {
             drop_zeros(zero_a);
         }
         exchange();
-        const u32 above = zc_kept(ZC_ABOVE);
+        const zc_gq_with with = zc_gq_with_of(p.g.fused);
 #pragma unroll
-        for (int k = 0; k < PIECES; k++) finish(pieces[k], shared, above);
+        for (int k = 0; k < PIECES; k++) finish(pieces[k], shared, with);
         end();
     }
 };

@@ -99,7 +99,7 @@ struct zc_conv_image_quant {
             const i32 zero = Z_W_ZERO ? (i32)((const Z_W *)p.w_zero)[i * p.w_zero_step] : 0;
             const i32 less = x_zero * (weights_of(i) - TAPS * Z_CHANNELS * zero);
             zc_image_channel c;
-            c.scale = xs * (f64)zc_load<Z_WS>(p.w_scale, i * p.w_scale_step) / ys;
+            c.scale = zc_requant_scale(xs * (f64)zc_load<Z_WS>(p.w_scale, i * p.w_scale_step) / ys);
             c.more = (Z_HAS_BIAS ? (f64)((const i32 *)p.bias)[i] : 0) - (f64)less - ZC_WIDE;
 #if Z_W_ZERO
             c.zero = zero;

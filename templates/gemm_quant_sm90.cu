@@ -73,8 +73,8 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
                 zc_named_sync(1 + warpgroup, 128);
             }
         });
-        meet_team(warpgroup);
         if constexpr (ZC_GQ_LINES > 0) {
+            meet_team(warpgroup);
             constexpr int END = ZC_GQ_EDGES ? Z_TILE_M : ZC_GQ_END;
 #pragma unroll
             for (int i = 0; i < EACH; i++)
@@ -85,7 +85,8 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
 
     // ---- results ----
 
-    // Asked for before the results of the tile in front, made of that before the products, and laid down behind them.
+    // Asked for before the results of the tile in front, made of that before the products, and laid down behind them; not again for
+    // the same ones.
     ZC_MEMBER void ask_columns(const zc_gemm_origin &t, int member, zc_gq_own (&own)[COLUMNS]) const {
         const zc_gq_item item = zc_gq_batch(q, t.item);
 #pragma unroll
@@ -99,6 +100,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         for (int i = 0; i < COLUMNS; i++) made[i] = zc_gq_make(shared, own[i]);
     }
     ZC_MEMBER void lay_columns(int warpgroup, int thread, const zc_gq_made (&made)[COLUMNS]) const {
+        if (ZC_GQ_LINES == 0) meet_team(warpgroup); // all have what they need of those before
 #pragma unroll
         for (int i = 0; i < COLUMNS; i++) {
             const int at = member(warpgroup, thread) + i * TEAM;
@@ -127,20 +129,23 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     struct view {
         zc_gq_item item;
         zc_gemm_origin t;
-        const zc_gq_column *columns;
+        zc_gq_columns columns;
         const zc_gq_zeros *zeros;
         const u32 *sums; // of columns
         zc_gq_shared shared;
-        u32 above; // ZC_ABOVE
+        zc_gq_with with;
         row rows[ROWS];
     };
-    ZC_MEMBER void see(const zc_gemm_origin &t, const zc_gq_shared &shared, int warpgroup, int thread, view &v) const {
+    // Of any tile.
+    ZC_MEMBER void see(view &v) const {
+        v.shared = zc_gq_share(q);
+        v.with = zc_gq_with_of(p.g.fused);
+    }
+    ZC_MEMBER void see(const zc_gemm_origin &t, int warpgroup, int thread, view &v) const {
         const team_lines laid = lines_of(warpgroup);
         const int top = (Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS * 64) + thread / 32 * 16 + thread % 32 / 4;
         v.item = zc_gq_batch(q, t.item);
         v.t = t;
-        v.shared = shared;
-        v.above = zc_kept(ZC_ABOVE);
         v.columns = laid.columns;
         v.zeros = laid.zeros;
         v.sums = laid.sums;
@@ -159,7 +164,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     // Of two neighbours, with the fused work on them, whose operands are any beyond the last row or column.
     ZC_MEMBER zc_gq_two results(const view &v, const row &r, int at, const zc_gq_column (&c)[2], const i32 *sum, u16 tile) const {
         const i32 y[2] = {result(v, r, at, c[0], sum[0]), result(v, r, at + 1, c[1], sum[1])};
-        return zc_gq_finished(p.g.fused, y, tile, v.above, [&](i32(&all)[2]) {
+        return zc_gq_finished(y, tile, v.with, [&](i32(&all)[2]) {
             constexpr int NEAR = Z_PAIRS ? 2 : 1; // rows of an odd length do not all begin at pairs
             const int last = (int)q.n - NEAR;
 #pragma unroll
@@ -175,7 +180,8 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         for (int j = 0; j < Z_TILE_N / 8; j++) {
             const int at = j * 8 + thread % 4 * 2;
             const i64 col = v.t.col + at;
-            const zc_gq_column c[2] = {v.columns[at], v.columns[at + 1]};
+            zc_gq_column c[2];
+            v.columns.get(at, c);
 #pragma unroll
             for (int i = 0; i < ROWS; i++) {
                 if (v.rows[i].at >= q.m || col >= q.n) continue;
@@ -226,7 +232,8 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
 #pragma unroll
             for (int j = 0; j < TOGETHER; j++) {
                 const int in = (group + j) * 8 + thread % 4 * 2, at = panel * ACROSS + in;
-                const zc_gq_column c[2] = {v.columns[at], v.columns[at + 1]};
+                zc_gq_column c[2];
+            v.columns.get(at, c);
                 place[j] = line * PIPE::LINE + (in / 16 ^ line % 8) * 16 + in % 16;
 #pragma unroll
                 for (int i = 0; i < 2; i++) {
@@ -246,9 +253,12 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         slot at = {};
         int turn = 0, buffer = 0;
         zc_gq_own own[COLUMNS];
+        zc_gq_made columns[COLUMNS];
+        bool others = true; // than lie in shared memory
         zc_grid_wait();
         zc_grid_launch();
-        const zc_gq_shared shared = zc_gq_share(q);
+        view v;
+        see(v);
         zc_gemm_origin place = this->place_of(this->first_tile() + (Z_PINGPONG ? warpgroup * this->tile_step() : 0));
         ask_columns(place, mine, own);
         // A parity cannot tell a phase from the one two before it: the two enter their products in turn.
@@ -259,8 +269,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
                 continue;
             }
             const zc_gemm_origin t = place;
-            zc_gq_made columns[COLUMNS];
-            make_columns(shared, own, columns);
+            if (others) make_columns(v.shared, own, columns);
             typename PIPE::sums sum;
             if (Z_PINGPONG) zc_named_sync(4 + warpgroup, 256);
             multiply(at, warpgroup, thread, sum);
@@ -268,13 +277,13 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
                 this->await_tile(at);
                 zc_named_arrive(4 + (warpgroup ^ 1), 256);
             }
-            lay_columns(warpgroup, thread, columns);
+            if (others) lay_columns(warpgroup, thread, columns);
             if (tile + step < tiles) {
                 place = this->place_of(tile + step);
-                ask_columns(place, mine, own);
+                others = ZC_GQ_LINES > 0 || place.col != t.col || place.item != t.item;
+                if (others) ask_columns(place, mine, own);
             }
-            view v;
-            see(t, shared, warpgroup, thread, v);
+            see(t, warpgroup, thread, v);
             if constexpr (Z_TENSOR_Y)
                 send_all(v, warpgroup, thread, sum, at, buffer);
             else

@@ -5,6 +5,7 @@
 #include "cpu/nhwc.h"
 #include "cpu/quant_out.h"
 #include "op/nhwc.h"
+#include "op/requant.h"
 
 /* ---- geometry ---- */
 
@@ -191,7 +192,7 @@ static void integers(void *arg, int64_t begin, int64_t end)
             continue;
         }
         double scale = j->x_scale * zc_get(j->w_scale, channel_of(j->w_scale, p.m)) / j->y_scale;
-        zc_put_quantised(j->y, y_at(j, &p, i), (double)sum * scale, j->y_zero);
+        zc_put_quantised(j->y, y_at(j, &p, i), (double)sum * zc_requant_scale(scale), j->y_zero);
     }
 }
 

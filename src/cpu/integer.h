@@ -16,7 +16,7 @@ static inline bool zc_is_byte(const zc_tensor *t)
 int zc_zero_of(const zc_kctx *k, int i);
 /* Are all its elements the same? */
 bool zc_is_single(const zc_kctx *k, int i);
-/* s->scale[i] = t[i] * by / over, of one number or one a column. */
+/* s->scale[i] = t[i] * by / over (op/requant.h), of one number or one a column. */
 zc_status zc_scaling_of(zc_kctx *k, const zc_tensor *t, double by, double over, int64_t columns,
                         zc_byte_scaling *s);
 

@@ -6,6 +6,7 @@
 #include "cpu/fast.h"
 #include "cpu/integer.h"
 #include "cpu/matmul.h"
+#include "op/requant.h"
 
 int zc_zero_of(const zc_kctx *k, int i)
 {
@@ -22,7 +23,7 @@ bool zc_is_single(const zc_kctx *k, int i)
     return n > 0 && memcmp(zeros, zeros + size, (size_t)(n - 1) * size) == 0;
 }
 
-/* scale[i] = t[i] * by / over, of one number or one a column. */
+/* scale[i] = t[i] * by / over (op/requant.h), of one number or one a column. */
 zc_status zc_scaling_of(zc_kctx *k, const zc_tensor *t, double by, double over, int64_t columns,
                         zc_byte_scaling *s)
 {
@@ -31,9 +32,10 @@ zc_status zc_scaling_of(zc_kctx *k, const zc_tensor *t, double by, double over, 
     if (!scale) return zc_fail_nomem(k->diag, "scales", (size_t)columns * sizeof *scale);
     if (each && t->dtype == ZC_F32)
         for (int64_t i = 0; i < columns; i++)
-            scale[i] = (double)((const float *)t->data)[i] * by / over;
+            scale[i] = zc_requant_scale((double)((const float *)t->data)[i] * by / over);
     else
-        for (int64_t i = 0; i < columns; i++) scale[i] = zc_get(t, each ? i : 0) * by / over;
+        for (int64_t i = 0; i < columns; i++)
+            scale[i] = zc_requant_scale(zc_get(t, each ? i : 0) * by / over);
     s->scale = scale;
     return ZC_OK;
 }

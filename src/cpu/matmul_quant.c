@@ -1,6 +1,7 @@
 /* Reference kernels of quantised matrix products. */
 #include "cpu/matmul.h"
 #include "cpu/quant_out.h"
+#include "op/requant.h"
 
 /* A scale or zero point seen along batch, rows and columns. */
 typedef struct param {
@@ -91,8 +92,10 @@ static void rows(void *arg, int64_t begin, int64_t end)
                 continue;
             }
             double scale = zc_get(j->a_scale.t, param_at(&j->a_scale, mm, batch, i, 0)) *
-                           zc_get(j->b_scale.t, param_at(&j->b_scale, mm, batch, 0, n));
-            zc_put_quantised(j->y, r * mm->n + n, sum * (scale / j->y_scale), j->y_zero);
+                           zc_get(j->b_scale.t, param_at(&j->b_scale, mm, batch, 0, n)) /
+                           j->y_scale;
+            if (!zc_dtype_is_float(j->y->dtype)) scale = zc_requant_scale(scale);
+            zc_put_quantised(j->y, r * mm->n + n, sum * scale, j->y_zero);
         }
     }
 }

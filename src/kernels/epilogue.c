@@ -69,6 +69,7 @@ static zc_status put_sum(zc_gen *g, const fused_work *w, zc_dtype to, const zc_d
         zc_buf_printf(b,
                       "#define Z_FUSED_SUM(p) {p.literals[%d], p.literals[%d], p.literals[%d]}\n",
                       first, first + 1, first + 2);
+    if (sum->whole) zc_buf_puts(b, "#define Z_FUSED_WHOLE\n");
     return b->failed ? zc_fail_nomem(g->diag, "kernel source", b->len) : ZC_OK;
 }
 

@@ -1,8 +1,10 @@
 /* Products of 8-bit integers on Hopper (gemm_quant_sm90.cu), of matrices: gemm_sm90's pipeline,
  * configurations and model of cost. */
+#include <math.h>
 #include <string.h>
 
 #include "kernels/sm90.h"
+#include "op/requant.h"
 
 const char *const zc_config_gemm_quant_sm90[] = {ZC_SM90_CONFIG};
 
@@ -18,8 +20,63 @@ static bool by_item(zc_gen *g, const zc_matmul_form *form)
     return false;
 }
 
+/* What sums become bytes by. */
+typedef struct scaling {
+    zc_tensor a, b, y, bias; /* scales, and a bias of rank -1 where there is none */
+} scaling;
+
+static bool constant_of(const zc_gen *g, int i, zc_tensor *t)
+{
+    const zc_pvalue *v = i < 0 ? NULL : zc_gen_in(g, i);
+    if (!v || v->kind != ZC_P_CONST || !v->data || !zc_gen_static(v)) return false;
+    zc_gen_tensor(v, t);
+    t->data = (void *)(uintptr_t)v->data;
+    return true;
+}
+
+/* false: not all of it is known, or rows have scales of their own. */
+static bool scaling_of(const zc_gen *g, const zc_quant_roles *r, scaling *s)
+{
+    const bool biased = r->bias >= 0 && zc_gen_in(g, r->bias);
+    s->bias.rank = -1;
+    return r->y_scale >= 0 && constant_of(g, r->in[ZC_GQ_A_SCALE], &s->a) &&
+           constant_of(g, r->in[ZC_GQ_B_SCALE], &s->b) && constant_of(g, r->y_scale, &s->y) &&
+           (!biased || constant_of(g, r->bias, &s->bias)) && zc_tensor_numel(&s->a) == 1;
+}
+
+/* Element i, or the only one. */
+static double element(const zc_tensor *t, int64_t i)
+{
+    return zc_load_f64(t->dtype, t->data, zc_tensor_numel(t) > 1 ? i : 0);
+}
+
+/* Whether sums of so many products become bytes by whole numbers (op/requant.h): 0, no; 2: some
+ * factors have more than 31 bits. */
+static int wholes(const zc_gen *g, int64_t depth)
+{
+    const double sum = 255.0 * 255.0 * (double)depth, most = 0x1p21; /* far below 2^23: no sum of
+                                                                       256ths exceeds 32 bits */
+    const zc_quant_roles r = zc_quant_roles_of(g->step->op);
+    const zc_dtype y = zc_gen_plain_result(g);
+    scaling s;
+    int how = 1;
+    if ((y != ZC_U8 && y != ZC_I8) || depth < 0 || !scaling_of(g, &r, &s)) return 0;
+    const int64_t biases = s.bias.rank < 0 ? 0 : zc_tensor_numel(&s.bias);
+    const int64_t scales = zc_tensor_numel(&s.b), n = biases > scales ? biases : scales;
+    for (int64_t i = 0; i < n; i++) {
+        const double scale = element(&s.a, 0) * element(&s.b, i) / element(&s.y, 0);
+        const double bias = biases ? fabs(element(&s.bias, i)) : 0;
+        if (!(scale >= ZC_REQUANT_LEAST && scale < ZC_REQUANT_END) || zc_requant_ties(scale) ||
+            scale * (sum + bias) >= most)
+            return 0;
+        if (scale >= 0x1p-9) how = 2;
+    }
+    return how;
+}
+
 zc_status zc_gen_quant_sm90_spec(zc_gen *g, const zc_sm90_problem *p)
 {
+    zc_gen_define(g, "WHOLES", "%d", wholes(g, p->steps * ZC_SM90_LINE));
     zc_gen_type(g, "T", zc_gen_in_type(g, zc_quant_roles_of(g->step->op).in[ZC_GQ_A]));
     zc_gen_type(g, "STORED", zc_gen_out_type(g, 0));
     zc_gen_define(g, "INTEGERS", "1");

@@ -163,6 +163,14 @@ static bool shares(const problem *p, const shape *s)
     return p->parts && plain && p->steps >= s->parts && tiles <= p->sm_count / s->parts;
 }
 
+/* Rows of tiles that neighbouring blocks share columns of. What columns are of bytes is made anew
+ * for others, so that a block keeps its own where it can. */
+static int raster_of(const problem *p, const shape *s)
+{
+    const int64_t across = zc_ceil_div(p->n, s->tile_n), blocks = p->sm_count / s->cluster;
+    return p->column_words && blocks % across == 0 ? 1 : 8;
+}
+
 static bool candidate_of(const void *of, int number, zc_candidate *out)
 {
     const problem *p = of;
@@ -183,7 +191,7 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
                                      [ZC_SM90_STAGES_SET] = stages,
                                      [ZC_SM90_CLUSTER] = s->cluster,
                                      [ZC_SM90_PINGPONG] = s->pingpong,
-                                     [ZC_SM90_RASTER] = 8,
+                                     [ZC_SM90_RASTER] = raster_of(p, s),
                                      [ZC_SM90_FUSED_TILE] = p->fused_tile,
                                      [ZC_SM90_PARTS] = s->parts},
                           .threads = (uint32_t)(groups_of(p, s) + 1) * 128,

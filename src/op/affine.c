@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { NODES = 48, CODES = 256 };
+enum { NODES = 48, CODES = 256, MOST = 64 /* of a factor of whole numbers */ };
 
 /* ---- what quantises ---- */
 
@@ -230,19 +230,35 @@ typedef struct pair {
     int first, second;
 } pair;
 
-static bool is_right(const zc_affine *a, const form *f, const table *t, pair at)
+/* A sum before it is saturated. */
+typedef float sum_fn(const zc_affine *a, float x, float y);
+
+static float sum_of_floats(const zc_affine *a, float x, float y)
 {
-    float v = fmaf(a->factor[1], number_of(f, 1, at.second), a->addend);
-    v = rintf(fmaf(a->factor[0], number_of(f, 0, at.first), v));
+    return rintf(fmaf(a->factor[0], x, fmaf(a->factor[1], y, a->addend)));
+}
+
+static float sum_of_wholes(const zc_affine *a, float x, float y)
+{
+    const double one = 0x1p24;
+    const double sum =
+        rint(a->factor[0] * one) * x + rint(a->factor[1] * one) * y + rint((a->addend + 0.5) * one);
+    return (float)floor(sum / one);
+}
+
+static bool is_right(sum_fn *sum, const zc_affine *a, const form *f, const table *t, pair at)
+{
+    float v = sum(a, number_of(f, 0, at.first), number_of(f, 1, at.second));
     return saturated(v) == t->results[at.first][at.second];
 }
 
-static bool is_right_everywhere(const zc_affine *a, const form *f, const table *t, pair *wrong)
+static bool is_right_everywhere(sum_fn *sum, const zc_affine *a, const form *f, const table *t,
+                                pair *wrong)
 {
-    if (!is_right(a, f, t, *wrong)) return false;
+    if (!is_right(sum, a, f, t, *wrong)) return false;
     for (pair at = {0, 0}; at.first < t->firsts; at.first++)
         for (at.second = 0; at.second < t->seconds; at.second++)
-            if (!is_right(a, f, t, at)) {
+            if (!is_right(sum, a, f, t, at)) {
                 *wrong = at;
                 return false;
             }
@@ -305,13 +321,18 @@ bool zc_affine_of(const zc_expr *e, int n, zc_affine *out)
     form f;
     zc_affine_line l;
     table t = {CODES, 1, {{0}}};
-    pair wrong = {0, 0};
+    pair wrong[2] = {{0, 0}, {0, 0}};
+    bool found = false;
     if (!line_of_node(e, n, &f, &q, &l)) return false;
     if (f.x[1] >= 0) t.seconds = CODES;
     compute(&f, &q, &t);
-    for (int i = 0; i < ZC_AFFINE_CANDIDATES; i++) {
-        *out = zc_affine_candidate(&l, i);
-        if (is_right_everywhere(out, &f, &t, &wrong)) return true;
+    const bool small = fabs(l.factor[0]) < MOST && fabs(l.factor[1]) < MOST;
+    for (int i = 0; i < ZC_AFFINE_CANDIDATES && !(found && (out->whole || !small)); i++) {
+        zc_affine a = zc_affine_candidate(&l, i);
+        if (!is_right_everywhere(sum_of_floats, &a, &f, &t, &wrong[0])) continue;
+        a.whole = small && is_right_everywhere(sum_of_wholes, &a, &f, &t, &wrong[1]);
+        if (!found || a.whole) *out = a;
+        found = true;
     }
-    return false;
+    return found;
 }

@@ -20,6 +20,9 @@ bool zc_quantised_of(const zc_expr *e, int n, zc_quantised *out);
 typedef struct zc_affine {
     int x[2]; /* inputs of the expression in their order, or one of them twice */
     float factor[2], addend;
+    bool whole; /* the sum of whole numbers is the same function, too: of x[0], x[1] and 1 times
+                   factor[0], factor[1] and addend + 1/2, each in units of 2^-24 to the nearest,
+                   without what is less than 1 */
 } zc_affine;
 
 /* Node n, of 8 bits: does it depend on one or two bytes alone, and is there such a sum with its

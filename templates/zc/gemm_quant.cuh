@@ -62,13 +62,16 @@ ZC_DEV zc_gq_y_zero zc_gq_zero_y(const zc_gemm_quant_params &p) {
 }
 #endif
 
+#ifdef Z_Y_SCALE
+ZC_DEV f64 zc_gq_rounded(f64 scale) { return Z_Y_FLOAT ? scale : zc_requant_scale(scale); }
+#endif
 // What sums of a row and column are multiplied by, where results are quantised again.
 ZC_DEV f64 zc_gq_scale(const zc_gemm_quant_params &p, const zc_gq_item &item, i64 row, i64 col) {
 #ifdef Z_Y_SCALE
     const i64 at_a = item.at[ZC_GQ_A_SCALE] + (Z_ROW_SCALES ? row * p.line[ZC_GQ_A_SCALE] : 0);
     const f64 a = (f64)zc_load<Z_A_SCALE>(p.in[ZC_GQ_A_SCALE], at_a);
     const f64 b = (f64)zc_load<Z_B_SCALE>(p.in[ZC_GQ_B_SCALE], item.at[ZC_GQ_B_SCALE] + col * p.line[ZC_GQ_B_SCALE]);
-    return a * b / (f64)zc_load<Z_Y_SCALE>(p.y_scale, 0);
+    return zc_gq_rounded(a * b / (f64)zc_load<Z_Y_SCALE>(p.y_scale, 0));
 #else
     return 1;
 #endif
@@ -95,9 +98,9 @@ ZC_DEV zc_gq_own zc_gq_ask(const zc_gemm_quant_params &p, const zc_gq_item &item
     own.zero = zc_gq_zero_b(p, item, col);
     return own;
 }
-ZC_DEV f64 zc_gq_bias(const zc_gq_own &own) {
+ZC_DEV i32 zc_gq_bias(const zc_gq_own &own) {
 #ifdef Z_BIAS
-    return (f64)own.bias;
+    return own.bias;
 #else
     return 0;
 #endif
@@ -105,20 +108,21 @@ ZC_DEV f64 zc_gq_bias(const zc_gq_own &own) {
 // What all columns share, where A has one scale: its own, and the result's scale and zero point.
 struct zc_gq_shared {
 #ifdef Z_Y_SCALE
-    f64 a, y;
+    f64 a, y, reciprocal; // of y
     zc_gq_y_zero zero;
 #endif
 };
 ZC_DEV zc_gq_shared zc_gq_share(const zc_gemm_quant_params &p) {
 #ifdef Z_Y_SCALE
-    return {(f64)zc_load<Z_A_SCALE>(p.in[ZC_GQ_A_SCALE], 0), (f64)zc_load<Z_Y_SCALE>(p.y_scale, 0), zc_gq_zero_y(p)};
+    const f64 y = (f64)zc_load<Z_Y_SCALE>(p.y_scale, 0);
+    return {(f64)zc_load<Z_A_SCALE>(p.in[ZC_GQ_A_SCALE], 0), y, 1 / y, zc_gq_zero_y(p)};
 #else
     return {};
 #endif
 }
 ZC_DEV f64 zc_gq_scale(const zc_gq_shared &shared, const zc_gq_own &own) {
 #ifdef Z_Y_SCALE
-    return shared.a * (f64)zc_get(own.scale) / shared.y;
+    return zc_gq_rounded(shared.a * (f64)zc_get(own.scale) / shared.y);
 #else
     return 1;
 #endif

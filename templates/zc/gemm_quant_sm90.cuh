@@ -3,7 +3,7 @@
 //
 // spec.h: see zc/gemm_quant.cuh (Z_FLOAT is 0) and zc/fused.cuh; Z_STORED: the type of results behind fused work; Z_EDGES: with
 // Z_ZERO_A, windows of Z_DOWN x Z_ACROSS taps, of Z_TAP_STEPS steps each, reach beyond images, where the copy engine puts zeros in
-// the place of zero points. A template that has the other operand of Z_FUSED_SUM in pairs defines ZC_GQ_SUM.
+// the place of zero points; Z_WHOLES: sums become bytes by whole numbers, of scales of so many words. A template that has the other operand of Z_FUSED_SUM in pairs defines ZC_GQ_SUM.
 #pragma once
 #include "zc/gemm_quant.cuh"
 #include "zc/fused.cuh"
@@ -22,9 +22,39 @@ constexpr int ZC_GQ_TAP_STEPS = 1;
 
 // ---- columns ----
 
-// A column's part of a result; more: see zc_wide.
+// The byte from which results count before they are saturated.
+#ifdef ZC_GQ_SUM
+constexpr i32 ZC_GQ_LEAST = Z_WHOLES ? ZC_LEAST_BYTE<Z_Y> : 0;
+#else
+constexpr i32 ZC_GQ_LEAST = 0;
+#endif
+// A column's part of a result; more: see zc_wide and zc_whole.
+#if Z_WHOLES
+typedef zc_whole_scale<Z_WHOLES> zc_gq_column;
+#else
 struct zc_gq_column {
     f64 scale, more;
+};
+#endif
+// Those of a tile in shared memory, of which neighbours are read at once.
+struct zc_gq_columns {
+    decltype(zc_gq_column::scale) *scale;
+    decltype(zc_gq_column::more) *more;
+
+    zc_gq_columns() = default;
+    ZC_MEMBER zc_gq_columns(unsigned char *memory, int count)
+        : scale((decltype(scale))memory), more((decltype(more))(scale + count)) {}
+    ZC_MEMBER void put(int at, const zc_gq_column &column) const {
+        scale[at] = column.scale;
+        more[at] = column.more;
+    }
+    // at: even.
+    ZC_MEMBER void get(int at, zc_gq_column (&two)[2]) const {
+        const auto s = *(const zc_vec<decltype(zc_gq_column::scale), 2> *)(scale + at);
+        const auto m = *(const zc_vec<decltype(zc_gq_column::more), 2> *)(more + at);
+#pragma unroll
+        for (int i = 0; i < 2; i++) two[i] = {s.v[i], m.v[i]};
+    }
 };
 // Of zero points, where there are any: its own, and what A's is multiplied by.
 struct zc_gq_zeros {
@@ -36,7 +66,12 @@ struct zc_gq_made {
     u32 zero;
 };
 ZC_DEV zc_gq_made zc_gq_make(const zc_gq_shared &shared, const zc_gq_own &own) {
-    return {{zc_gq_scale(shared, own), zc_gq_bias(own) - ZC_WIDE}, (u32)own.zero};
+#if Z_WHOLES
+    const f64 scale = zc_quotient(shared.a * (f64)zc_get(own.scale), shared.y, shared.reciprocal);
+    return {zc_whole_scale_of<Z_WHOLES>(scale, zc_gq_bias(own), shared.zero - ZC_GQ_LEAST), (u32)own.zero};
+#else
+    return {{zc_gq_scale(shared, own), (f64)zc_gq_bias(own) - ZC_WIDE}, (u32)own.zero};
+#endif
 }
 
 // ---- sums of lines ----
@@ -75,12 +110,12 @@ struct zc_gq_row : zc_gq_edges {
 template <int ROWS, int COLUMNS> struct zc_gq_lines {
     static constexpr int BYTES =
         COLUMNS * (int)(sizeof(zc_gq_column) + sizeof(zc_gq_zeros)) + (ROWS + ZC_GQ_CORNERS * COLUMNS) * 4;
-    zc_gq_column *columns;
+    zc_gq_columns columns;
     zc_gq_zeros *zeros;
     u32 *rows, *sums;
 
     ZC_MEMBER zc_gq_lines(unsigned char *memory)
-        : columns((zc_gq_column *)memory), zeros((zc_gq_zeros *)(columns + COLUMNS)), rows((u32 *)(zeros + COLUMNS)),
+        : columns(memory, COLUMNS), zeros((zc_gq_zeros *)(columns.more + COLUMNS)), rows((u32 *)(zeros + COLUMNS)),
           sums(rows + ROWS) {}
 
     // Sums of a column's taps become those of all taps above and to the left.
@@ -95,7 +130,7 @@ template <int ROWS, int COLUMNS> struct zc_gq_lines {
     ZC_MEMBER void lay(int column, const zc_gq_made &made, u32 depth) const {
         u32 *const own = sums + column;
         if (ZC_GQ_EDGES) add_up(own);
-        columns[column] = made.column;
+        columns.put(column, made.column);
         if (Z_ZERO_A || Z_ZERO_B)
             zeros[column] = {made.zero, Z_ZERO_A && !ZC_GQ_EDGES ? depth * made.zero - *own : 0u};
     }
@@ -130,30 +165,63 @@ Z_FUSED_INPUTS(ZC_GQ_TYPE)
 #undef ZC_GQ_TYPE
 #endif
 
-// A sum before bytes are saturated.
+// A sum before bytes are saturated: a whole number, with Z_WHOLES 256ths of one.
 ZC_DEV i32 zc_gq_number_of(i32 sum, const zc_gq_column &column, const zc_gq_shared &shared) {
-#ifdef Z_Y_SCALE
+#if Z_WHOLES
+    return zc_whole(sum, column);
+#elif defined(Z_Y_SCALE)
     return zc_gq_requantised(sum, column.more, column.scale, shared.zero);
 #else
     return sum;
 #endif
 }
-// Two neighbours, with the fused work on them: work(v), or one sum with the two bytes of `other`. above: ZC_ABOVE in a register.
+ZC_DEV auto zc_gq_saturated(const i32 (&y)[2]) {
+#if Z_WHOLES
+    return zc_upper_bytes(zc_saturated_wholes(Z_Y(), y[0], y[1]));
+#else
+    return zc_saturated(Z_Y(), y[0], y[1]);
+#endif
+}
+// What a sum of two bytes needs of all results.
+#ifndef ZC_GQ_SUM
+struct zc_gq_with {};
+ZC_DEV zc_gq_with zc_gq_with_of(const zc_fused_params &) { return {}; }
+#elif defined(Z_FUSED_WHOLE)
+typedef zc_whole_sum zc_gq_with;
+ZC_DEV zc_gq_with zc_gq_with_of(const zc_fused_params &fused) {
+    const zc_byte_sum sum = Z_FUSED_SUM(fused);
+    return zc_whole_sum_of<Z_STORED, Z_Y, zc_gq_other>(sum);
+}
+ZC_DEV u16 zc_gq_sums(const i32 (&y)[2], u32 other, const zc_gq_with &with) {
+    const u32 own = Z_WHOLES ? zc_saturated_u16x2(y[0], y[1]) : zc_saturated_u8x2(y[0] - ZC_LEAST_BYTE<Z_Y>, y[1] - ZC_LEAST_BYTE<Z_Y>);
+    return zc_whole_sums<Z_STORED>(zc_permute(own, other ^ ZC_TURNED<zc_gq_other>, Z_WHOLES ? 0x5341 : 0x5140), with);
+}
+#else
+struct zc_gq_with {
+    zc_byte_sum sum;
+    u32 above; // ZC_ABOVE
+};
+ZC_DEV zc_gq_with zc_gq_with_of(const zc_fused_params &fused) { return {Z_FUSED_SUM(fused), zc_kept(ZC_ABOVE)}; }
+ZC_DEV u16 zc_gq_sums(const i32 (&y)[2], u32 other, const zc_gq_with &with) {
+    const i32 whole[2] = {Z_WHOLES ? (y[0] >> 8) + ZC_GQ_LEAST : y[0], Z_WHOLES ? (y[1] >> 8) + ZC_GQ_LEAST : y[1]};
+    return zc_byte_sums<Z_STORED, Z_Y, zc_gq_other>(whole, other, with.sum, with.above);
+}
+#endif
+// Two neighbours, with the fused work on them: work(v), or one sum with the two bytes of `other`.
 #ifdef Z_FUSED
 typedef zc_vec<Z_STORED, 2> zc_gq_two;
 #else
 typedef decltype(zc_saturated(Z_Y(), 0, 0)) zc_gq_two;
 #endif
-template <class WORK>
-ZC_DEV zc_gq_two zc_gq_finished(const zc_fused_params &fused, const i32 (&y)[2], u16 other, u32 above, WORK work) {
+template <class WORK> ZC_DEV zc_gq_two zc_gq_finished(const i32 (&y)[2], u16 other, const zc_gq_with &with, WORK work) {
 #ifdef ZC_GQ_SUM
-    return zc_unpack<Z_STORED>(zc_byte_sums<Z_STORED, Z_Y, zc_gq_other>(y, other, Z_FUSED_SUM(fused), above));
+    return zc_unpack<Z_STORED>(zc_gq_sums(y, other, with));
 #elif defined(Z_FUSED)
-    const auto two = zc_unpack<Z_Y>(zc_saturated(Z_Y(), y[0], y[1]));
+    const auto two = zc_unpack<Z_Y>(zc_gq_saturated(y));
     i32 all[2] = {two.v[0], two.v[1]};
     work(all);
     return {(Z_STORED)all[0], (Z_STORED)all[1]};
 #else
-    return zc_saturated(Z_Y(), y[0], y[1]);
+    return zc_gq_saturated(y);
 #endif
 }

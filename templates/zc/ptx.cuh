@@ -191,6 +191,16 @@ ZC_INLINE f32 zc_product32(f32 a, f32 b)
 ZC_SATURATED_PAIR(s8)
 ZC_SATURATED_PAIR(u8)
 #undef ZC_SATURATED_PAIR
+#define ZC_SATURATED_HALVES(T)                                                                     \
+    ZC_INLINE u32 zc_saturated_##T##x2(i32 a, i32 b)                                               \
+    {                                                                                              \
+        u32 r;                                                                                     \
+        asm("cvt.pack.sat." #T ".s32 %0, %1, %2;" : "=r"(r) : "r"(b), "r"(a));                     \
+        return r;                                                                                  \
+    }
+ZC_SATURATED_HALVES(s16)
+ZC_SATURATED_HALVES(u16)
+#undef ZC_SATURATED_HALVES
 /* v in a register, which the compiler would make anew at each use if it knew that blocks have one
  * axis. */
 ZC_INLINE u32 zc_kept(u32 v)
@@ -458,6 +468,19 @@ ZC_DP4A(zc_dp4a_us, "u32.s32", i32, u32, i32)
 ZC_DP4A(zc_dp4a_su, "s32.u32", i32, i32, u32)
 ZC_DP4A(zc_dp4a_uu, "u32.u32", u32, u32, u32)
 #undef ZC_DP4A
+/* ---- c + a[0] * b[i] + a[1] * b[i + 1], a of 16 bits, b unsigned bytes from i = 0 or 2 on ---- */
+#define ZC_DP2A(name, types, T, TA)                                                                \
+    ZC_INLINE T name(TA a, u32 b, T c)                                                             \
+    {                                                                                              \
+        T r;                                                                                       \
+        asm("dp2a." types " %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));                  \
+        return r;                                                                                  \
+    }
+ZC_DP2A(zc_dp2a_low_su, "lo.s32.u32", i32, i32)
+ZC_DP2A(zc_dp2a_high_su, "hi.s32.u32", i32, i32)
+ZC_DP2A(zc_dp2a_low_uu, "lo.u32.u32", u32, u32)
+ZC_DP2A(zc_dp2a_high_uu, "hi.u32.u32", u32, u32)
+#undef ZC_DP2A
 
 /* ---- Matrix products of a warp: d += a * b, a row-major, b column-major ----
  *

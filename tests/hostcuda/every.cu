@@ -39,6 +39,9 @@ extern "C" __global__ void __launch_bounds__(128, 2)
     h[5] = zc_f64_to_f16(d[3]), h[6] = zc_f64_to_bf16(d[4]);
     i[1] = zc_dp4a(i[2], i[3], i[4]) + zc_dp4a_us(u[6], i[5], i[6]) + zc_dp4a_su(i[7], u[7], i[8]);
     u[8] = zc_dp4a_uu(u[9], u[10], u[11]);
+    i[3] = zc_dp2a_low_su(i[4], u[9], i[5]) + zc_dp2a_high_su(i[6], u[9], i[7]);
+    u[9] = zc_dp2a_low_uu(u[10], u[11], u[12]) + zc_dp2a_high_uu(u[13], u[11], u[14]);
+    u[10] = zc_saturated_s16x2(i[2], i[3]) + zc_saturated_u16x2(i[4], i[5]);
     h[7] = zc_saturated_s8x2(i[2], i[3]) + zc_saturated_u8x2(i[4], i[5]);
     d[5] = zc_product64(d[1], d[2]) + zc_product32(f[1], f[2]);
 

@@ -246,6 +246,16 @@ ZC_INLINE f32 zc_product32(f32 a, f32 b)
 ZC_SATURATED_PAIR(s8, -128, 127)
 ZC_SATURATED_PAIR(u8, 0, 255)
 #undef ZC_SATURATED_PAIR
+#define ZC_SATURATED_HALVES(T, LEAST, MOST)                                                        \
+    ZC_INLINE u32 zc_saturated_##T##x2(i32 a, i32 b)                                               \
+    {                                                                                              \
+        const i32 low = a < LEAST ? LEAST : a > MOST ? MOST : a;                                   \
+        const i32 high = b < LEAST ? LEAST : b > MOST ? MOST : b;                                  \
+        return ((u32)low & 0xFFFF) | (u32)high << 16;                                              \
+    }
+ZC_SATURATED_HALVES(s16, -32768, 32767)
+ZC_SATURATED_HALVES(u16, 0, 65535)
+#undef ZC_SATURATED_HALVES
 ZC_INLINE u32 zc_kept(u32 v)
 {
     return v;
@@ -467,6 +477,31 @@ ZC_INLINE i32 zc_dp4a_su(i32 a, u32 b, i32 c)
 ZC_INLINE u32 zc_dp4a_uu(u32 a, u32 b, u32 c)
 {
     return zc_host_dp4a<u8, u8>(a, b, c);
+}
+
+template <typename A> ZC_INLINE u32 zc_host_dp2a(u32 a, u32 b, u32 c)
+{
+    return c + (u32)((i32)(A)a * (i32)(u8)b) + (u32)((i32)(A)(a >> 16) * (i32)(u8)(b >> 8));
+}
+
+ZC_INLINE i32 zc_dp2a_low_su(i32 a, u32 b, i32 c)
+{
+    return (i32)zc_host_dp2a<i16>((u32)a, b, (u32)c);
+}
+
+ZC_INLINE i32 zc_dp2a_high_su(i32 a, u32 b, i32 c)
+{
+    return (i32)zc_host_dp2a<i16>((u32)a, b >> 16, (u32)c);
+}
+
+ZC_INLINE u32 zc_dp2a_low_uu(u32 a, u32 b, u32 c)
+{
+    return zc_host_dp2a<u16>(a, b, c);
+}
+
+ZC_INLINE u32 zc_dp2a_high_uu(u32 a, u32 b, u32 c)
+{
+    return zc_host_dp2a<u16>(a, b >> 16, c);
 }
 
 /* ---- Matrix products of a warp, matrices from shared memory ---- */

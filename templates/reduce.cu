@@ -1,7 +1,8 @@
 // Reductions over any axes, and ArgMax and ArgMin.
 //
-// spec.h: Z_IN and Z_OUT (types), Z_ACC (type of sums: f32, f64, i64, u64), Z_KIND (ZC_REDUCE_...), Z_FIRST (what a
-// reduction over nothing starts with), Z_LAST (ArgMax, ArgMin: of equal elements the last).
+// spec.h: Z_IN and Z_OUT (types; bytes, where the prologue makes floats of them or the epilogue makes them), Z_ACC (type of sums:
+// f32, f64, i64, u64), Z_KIND (ZC_REDUCE_...), Z_FIRST (what a reduction over nothing starts with), Z_LAST (ArgMax, ArgMin: of
+// equal elements the last).
 // Entries: 0 from elements to outputs, or to states when an output is split among blocks; 1 from states to outputs, a warp
 // each.
 #include "zc/groups.cuh"

@@ -107,13 +107,14 @@ zc_status zc_gen_reduce(zc_gen *g)
     if (!zc_kernel_type(x->dtype))
         return zc_gen_decline(g, "element type %s", zc_dtype_name(x->dtype));
     if (x->rank < 0) return zc_gen_decline(g, "rank known only when run");
+    const zc_dtype read = zc_gen_read_type(g);
     zc_gen_type(g, "IN", x->dtype);
     zc_gen_type(g, "OUT", zc_gen_out_type(g, 0));
-    zc_gen_define(g, "ACC", "%s", accumulator(op, x->dtype));
+    zc_gen_define(g, "ACC", "%s", accumulator(op, read));
     for (size_t i = 0; i < ZC_COUNTOF(kinds); i++)
         if (kinds[i].op == op) zc_gen_define(g, "KIND", "%s", kinds[i].kind);
     if (op == ZC_OP_ReduceMax || op == ZC_OP_ReduceMin)
-        put_extreme(g, x->dtype, op == ZC_OP_ReduceMax);
+        put_extreme(g, read, op == ZC_OP_ReduceMax);
     else
         zc_gen_define(g, "FIRST", "%d", op == ZC_OP_ReduceProd);
     if (has_roots(op)) zc_gen_define(g, "ROOTS", "1");

@@ -137,7 +137,9 @@ static zc_status read_first(zc_infer *f, zc_operand *first)
     *first = f->in[0];
     if (!is_byte(first->type.dtype)) return ZC_OK;
     ZC_TRY(prologue_of(f, &w));
-    return w.text ? fused_type(f, &w, first->type.dtype, &first->type.dtype) : ZC_OK;
+    if (!w.text) return ZC_OK;
+    first->vals = (zc_vals){.n = -1};
+    return fused_type(f, &w, first->type.dtype, &first->type.dtype);
 }
 
 static zc_status check_epilogue(zc_infer *f)
@@ -181,10 +183,12 @@ zc_status zc_infer_run(zc_infer *f)
     }
     zc_infer own = *f;
     own.nin = zc_op_own_inputs(f->info, f->nin);
-    zc_operand first;
+    enum { MOST = 2 }; /* inputs of an operation with ZC_OPF_DEQUANTISES */
+    zc_operand in[MOST];
     if (f->info->flags & ZC_OPF_DEQUANTISES) {
-        ZC_TRY(read_first(f, &first));
-        own.in = &first;
+        for (int i = 0; i < own.nin; i++) in[i] = f->in[i];
+        ZC_TRY(read_first(f, &in[0]));
+        own.in = in;
     }
     ZC_TRY(rows[f->op].dtype(&own));
     if (any_rank_unknown(f) && !(f->info->flags & ZC_OPF_RANKLESS)) return ZC_OK;

@@ -2,6 +2,13 @@
 #include "op/infer_common.h"
 #include "op/reduce.h"
 
+bool zc_is_reduction(zc_op op)
+{
+#define X(name) || op == ZC_OP_##name
+    return false ZC_REDUCTIONS(X);
+#undef X
+}
+
 zc_reduce_attrs zc_reduce_attrs_of(zc_op op, const void *attrs)
 {
     zc_reduce_attrs r = {.keepdims = true};

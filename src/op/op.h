@@ -129,7 +129,7 @@ enum {
                                    make others */
     ZC_OPF_ALSO = 1 << 18, /* has attribute `also`, and prologue and epilogue: see zc_op_also */
     ZC_OPF_DEQUANTISES =
-        1 << 19, /* of one input, of which the prologue may make floats of i8 or u8 */
+        1 << 19, /* of up to two inputs; the prologue may make floats of i8 or u8 of the first */
     ZC_OPF_ASSOCIATIVE = 1 << 16 /* of two operands of one kind; of more, the order of doing it
                                   makes no difference but rounding */
 };

@@ -11,6 +11,8 @@
     X(ReduceMin)                                                                                   \
     X(ReduceProd) X(ReduceL1) X(ReduceL2) X(ReduceLogSum) X(ReduceLogSumExp) X(ReduceSumSquare)
 
+bool zc_is_reduction(zc_op op);
+
 typedef struct zc_reduce_attrs {
     bool keepdims, noop_with_empty_axes;
 } zc_reduce_attrs;

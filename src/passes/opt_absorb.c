@@ -9,6 +9,7 @@
 
 #include "ir/index.h"
 #include "op/kernels.h"
+#include "op/reduce.h"
 #include "passes/compose.h"
 #include "passes/cost.h"
 #include "passes/query.h"
@@ -146,6 +147,17 @@ static bool join(absorption *a, const work *w)
     return zc_index_take_place(&a->x, made, at);
 }
 
+/* What `anchor` makes has this type, and all that it is until it is v. */
+static void retype_moved(zc_graph *g, zc_nid anchor, zc_vid v, zc_dtype dtype)
+{
+    zc_nid n;
+    do {
+        zc_val(g, v)->type.dtype = dtype;
+        n = zc_producer(g, v);
+        v = zc_node_at(g, n)->in[0];
+    } while (n != anchor);
+}
+
 /* The anchor does the work on elements that are moved later; what p made is what it read. */
 static bool join_moved(absorption *a, const work *w)
 {
@@ -154,6 +166,7 @@ static bool join_moved(absorption *a, const work *w)
     zc_vid out = zc_node_at(g, p)->out[0];
     void *attrs = attrs_with(a, w);
     if (!attrs || !zc_graph_inherit(g, w->anchor, p)) return false;
+    retype_moved(g, w->anchor, w->gr.inputs[0], zc_val(g, out)->type.dtype);
     zc_node_at(g, w->anchor)->attrs = attrs;
     zc_node_at(g, w->anchor)->nout = 1;
     zc_index_remove(&a->x, p);
@@ -264,14 +277,15 @@ static zc_nid moved_anchor(const absorption *a, zc_nid at, zc_vid v)
     return uses[v] == 1 && takes_epilogue(a, n, at, v) ? n : 0;
 }
 
+/* What is moved may become bytes, not larger. */
 static zc_status epilogue_through(absorption *a, zc_nid p)
 {
     work w = {.at_end = true};
     zc_vid v = only_operand(a->g, p, &w.gr);
     w.anchor = v ? moved_anchor(a, p, v) : 0;
-    zc_vid out = zc_node_at(a->g, p)->out[0];
-    if (!w.anchor || !zc_same_type(&zc_val(a->g, v)->type, &zc_val(a->g, out)->type) ||
-        !kernels_take(a, &w))
+    const zc_type *to = &zc_val(a->g, zc_node_at(a->g, p)->out[0])->type;
+    if (!w.anchor || zc_dtype_bits(to->dtype) > zc_dtype_bits(zc_val(a->g, v)->type.dtype) ||
+        !same_or_wider(a, w.anchor, v, to) || !kernels_take(a, &w))
         return ZC_OK;
     return absorb(a, &w, join_moved);
 }
@@ -383,10 +397,12 @@ static zc_nid prologue_of(const absorption *a, zc_nid n)
     return takes ? p : 0;
 }
 
-/* Do node n's kernels read bytes, too? On a GPU those of rows whose length is certain. */
+/* Do node n's kernels read bytes, too? On a GPU reductions', and softmax's of rows whose length is
+ * certain. */
 static bool reads_bytes(const absorption *a, const zc_node *n)
 {
     const zc_type *x = &zc_val(a->g, n->in[0])->type;
+    if (on_gpu(a) && zc_is_reduction(n->op)) return true;
     if (!on_gpu(a) || n->op != ZC_OP_Softmax || x->rank < 1) return false;
     const int64_t axis = ((const zc_attrs_Softmax *)n->attrs)->axis;
     return (axis == -1 || axis == x->rank - 1) && zc_dim_is_const(x->dims[x->rank - 1]);

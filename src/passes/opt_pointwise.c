@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "op/reduce.h"
 #include "passes/compose.h"
 #include "passes/query.h"
 
@@ -86,12 +87,30 @@ static void grow(fusion *f, zc_pw_group *gr)
     for (int i = 0; i < gr->count; i++) count_inner(f, gr->nodes[i], -1);
 }
 
+/* The node that reads v; 0: nobody does, or others, too. */
+static zc_nid only_reader(const zc_index *x, zc_vid v)
+{
+    if (x->uses.data[v] != 1) return 0;
+    for (uint32_t e = x->users.data[v]; e; e = x->edges.data[e].next)
+        if (zc_use_live(x, e, v)) return x->edges.data[e].node;
+    return 0;
+}
+
+/* Are these floats of bytes that a reduction alone wants, which reads bytes (opt_prologue)? */
+static bool are_read_as_bytes(const fusion *f, zc_nid n)
+{
+    const zc_node *node = zc_node_at(f->g, n);
+    if (!f->on_gpu || node->op != ZC_OP_DequantizeLinear) return false;
+    const zc_nid reader = only_reader(&f->x, node->out[0]);
+    return reader && zc_is_reduction(zc_node_at(f->g, reader)->op);
+}
+
 /* ---- replacing ---- */
 
 static zc_status fuse_at(fusion *f, zc_nid root)
 {
     zc_pw_group gr = {.nodes = {root}, .count = 1};
-    if (!collect_inputs(f, &gr)) return ZC_OK;
+    if (are_read_as_bytes(f, root) || !collect_inputs(f, &gr)) return ZC_OK;
     grow(f, &gr);
     if (gr.count == 1 || !collect_inputs(f, &gr)) return ZC_OK;
     zc_pw_sort(&f->x, &gr);

@@ -3,7 +3,8 @@
 //
 // spec.h: see zc/gemm_quant.cuh (Z_FLOAT is 0) and zc/fused.cuh; Z_STORED: the type of results behind fused work; Z_EDGES: with
 // Z_ZERO_A, windows of Z_DOWN x Z_ACROSS taps, of Z_TAP_STEPS steps each, reach beyond images, where the copy engine puts zeros in
-// the place of zero points. A template that has the other operand of Z_FUSED_SUM in pairs defines ZC_GQ_SUM.
+// the place of zero points; with Z_PAIR (zc/sm90_rows.cuh) there are none, and the other byte of the sum is the second pair's result.
+// A template that has the other operand of Z_FUSED_SUM in pairs defines ZC_GQ_SUM.
 #pragma once
 #include "zc/gemm_quant.cuh"
 #include "zc/fused.cuh"
@@ -128,6 +129,23 @@ template <int ROWS, int COLUMNS> struct zc_gq_lines {
 #define ZC_GQ_TYPE(i, T) typedef T zc_gq_other;
 Z_FUSED_INPUTS(ZC_GQ_TYPE)
 #undef ZC_GQ_TYPE
+#endif
+
+// What becomes of the second pair's sums.
+#ifdef Z_PAIR
+ZC_DEV zc_gq_own zc_gq_ask(const zc_gq_second &p, i64 col) {
+    zc_gq_own own;
+    own.scale = ((const Z_B_SCALE *)p.b_scale)[col * p.b_scale_step];
+#ifdef Z_BIAS
+    own.bias = p.bias[col];
+#endif
+    own.zero = 0;
+    return own;
+}
+ZC_DEV zc_gq_shared zc_gq_share(const zc_gq_second &p) {
+    const i32 zero = Z_ZERO_Y ? (i32)zc_load<zc_gq_other>(p.y_zero, 0) : 0;
+    return {(f64)zc_load<Z_A_SCALE>(p.a_scale, 0), (f64)zc_load<Z_Y_SCALE>(p.y_scale, 0), zero};
+}
 #endif
 
 // A sum before bytes are saturated.

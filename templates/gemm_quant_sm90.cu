@@ -2,10 +2,13 @@
 // pipeline of zc/gemm_sm90.cuh, and what zc/gemm_quant_sm90.cuh makes of them. Bytes leave by the copy engine, and a fused operand
 // of bytes (a residual) comes by it; other results are stored by the threads.
 //
+// Of two pairs of operands (Z_PAIR: QLinearConvPair) a tile's second product comes first: its bytes wait in the panel that the
+// results go through, where each thread finds its own when it has the other product's.
+//
 // spec.h: see zc/gemm_quant_sm90.cuh, zc/gemm_tiles.cuh (Z_ALONG, Z_INTEGERS) and zc/sm90_rows.cuh; Z_PAIRS: the result has an
 // even number of columns; Z_TENSOR_Y: the copy engine stores.
 #include "zc/gemm_tiles.cuh"
-#if defined(Z_FUSED_SUM) && Z_FUSED_TILE == 0 // the copy engine brings the other one
+#if defined(Z_FUSED_SUM) && (Z_FUSED_TILE == 0 || defined(Z_PAIR)) // the other one is in shared memory
 #define ZC_GQ_SUM
 #endif
 #include "zc/gemm_quant_sm90.cuh"
@@ -16,6 +19,12 @@
 // Lines of a stage, A's rows and then B's columns, whose sums are wanted.
 constexpr int ZC_GQ_FIRST = Z_ZERO_B ? 0 : Z_TILE_M, ZC_GQ_END = Z_ZERO_A ? Z_TILE_M + Z_TILE_N : Z_TILE_M;
 constexpr int ZC_GQ_LINES = ZC_GQ_END > ZC_GQ_FIRST ? ZC_GQ_END - ZC_GQ_FIRST : 0;
+
+#ifdef Z_PAIR
+constexpr int ZC_GQ_PAIR = Z_PAIR; // steps of the second product
+#else
+constexpr int ZC_GQ_PAIR = 0;
+#endif
 
 template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     using PIPE::p;
@@ -35,9 +44,11 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     }
 
     const zc_gemm_quant_params &q;
+    const zc_gq_second &second;
 
     ZC_MEMBER zc_gemm_quant_sm90(const zc_gemm_quant_sm90_params &p, unsigned char *memory)
-        : zc_gemm_tiles<PIPE>(p.product, memory, PIPE::RESULTS + (Z_PINGPONG ? 2 : 1) * team_lines::BYTES), q(p.quant) {}
+        : zc_gemm_tiles<PIPE>(p.product, memory, PIPE::RESULTS + (Z_PINGPONG ? 2 : 1) * team_lines::BYTES), q(p.quant),
+          second(p.second) {}
 
     // ---- sums of lines ----
 
@@ -56,13 +67,13 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
             lines[i] = 0;
         }
     }
-    ZC_MEMBER void multiply(slot &at, int warpgroup, int thread, typename PIPE::sums &sum) const {
+    ZC_MEMBER void multiply(slot &at, int warpgroup, int thread, typename PIPE::sums &sum, int steps) const {
         const int first = ZC_GQ_FIRST + member(warpgroup, thread);
         u32 *const sums = lines_of(warpgroup).rows; // and columns behind them
         u32 lines[EACH] = {};
         int step = 0;
         if (ZC_GQ_EDGES) meet_team(warpgroup); // all have what they need of the tile before
-        PIPE::multiply(at, warpgroup, thread, sum, [&](int stage) {
+        PIPE::multiply(at, warpgroup, thread, sum, steps, [&](int stage) {
             if constexpr (ZC_GQ_LINES > 0) {
 #pragma unroll
                 for (int i = 0; i < EACH; i++)
@@ -199,7 +210,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     }
     // Bytes by the copy engine, panels of 64 rows and 128 columns; what a tile has not of its last one lies beyond the result.
     static constexpr int ACROSS = 128, PANELS = (Z_TILE_N + ACROSS - 1) / ACROSS;
-    // at: the fused operand's first stage.
+    // at: the fused operand's first stage; the second pair's bytes lie where the results go.
     ZC_MEMBER void send_all(const view &v, int warpgroup, int thread, const typename PIPE::sums &sum, slot &at, int &buffer) const {
         const int first = Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS;
 #pragma unroll
@@ -210,7 +221,12 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
             for (int i = 0; i < PIPE::BLOCKS; i++) {
                 const unsigned char *const tile = this->tile_panel(at.stage, first + i, in);
                 this->send(&p.y, {v.t.row + (first + i) * 64, v.t.col + panel * ACROSS, v.t.item}, warpgroup, thread, buffer,
-                           [&](u32 to) { lay_panel(v, panel, i, thread, sum[i], tile, to); });
+                           [&](u32 to) {
+                               lay_panel(v, panel, i, thread, sum[i], ZC_GQ_PAIR ? this->memory + (to - this->smem) : tile, to,
+                                         [&](const row &r, int at, const zc_gq_column(&c)[2], const i32 *sum, u16 pair) {
+                                             return results(v, r, at, c, sum, pair);
+                                         });
+                           });
             }
             if (PIPE::EXTRA && (in + 1 == PIPE::HELD || panel + 1 == PANELS)) { // all have read it
                 this->release(at.stage, thread);
@@ -218,9 +234,10 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
             }
         }
     }
-    // tile: the fused operand's panel.
+    // tile: the other operand's panel; finish(row, column in the tile, columns, sums, the other operand's pair).
+    template <class F>
     ZC_MEMBER void lay_panel(const view &v, int panel, int block, int thread, const zc_product_sum (&sum)[Z_TILE_N / 2],
-                             const unsigned char *tile, u32 to) const {
+                             const unsigned char *tile, u32 to, F finish) const {
         constexpr int TOGETHER = 4; // groups of 8 columns, read before any is written, so that results are computed side by side
         const int line = thread / 32 * 16 + thread % 32 / 4;
         unsigned char *const laid = this->memory + (to - this->smem);
@@ -237,8 +254,8 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
                 place[j] = line * PIPE::LINE + (in / 16 ^ line % 8) * 16 + in % 16;
 #pragma unroll
                 for (int i = 0; i < 2; i++) {
-                    const u16 pair = PIPE::EXTRA ? *(const u16 *)(tile + place[j] + i * 8 * PIPE::LINE) : 0;
-                    out[j][i] = results(v, v.rows[block * 2 + i], at, c, sum + (panel * ACROSS / 8 + group + j) * 4 + i * 2, pair);
+                    const u16 pair = PIPE::EXTRA || ZC_GQ_PAIR ? *(const u16 *)(tile + place[j] + i * 8 * PIPE::LINE) : 0;
+                    out[j][i] = finish(v.rows[block * 2 + i], at, c, sum + (panel * ACROSS / 8 + group + j) * 4 + i * 2, pair);
                 }
             }
 #pragma unroll
@@ -247,6 +264,40 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
                 for (int i = 0; i < 2; i++) *(zc_gq_two *)(laid + place[j] + i * 8 * PIPE::LINE) = out[j][i];
         }
     }
+    // Of a tile's first product: the columns that are asked for, and of the second pair what becomes of it.
+#ifdef Z_PAIR
+    static_assert(ZC_GQ_LINES == 0 && Z_TENSOR_Y && !Z_PINGPONG && PIPE::BLOCKS == 1 && PANELS == 1, "one panel, no zero points");
+
+    ZC_MEMBER void ask_first(const zc_gemm_origin &t, int member, zc_gq_own (&own)[COLUMNS]) const {
+#pragma unroll
+        for (int i = 0; i < COLUMNS; i++) {
+            const i64 at = t.col + member + i * TEAM;
+            own[i] = zc_gq_ask(second, at < q.n ? at : q.n - 1);
+        }
+    }
+    // own: the second pair's columns, and then the first's. sum: both products have the same registers, as the compiler does not
+    // know that the first step of one does not read them.
+    ZC_MEMBER void lay_second(const zc_gemm_origin &t, const zc_gq_shared &shared, int warpgroup, int thread, slot &at, int buffer,
+                              zc_gq_own (&own)[COLUMNS], typename PIPE::sums &sum) const {
+        zc_gq_made columns[COLUMNS];
+        view v;
+        v.shared = shared;
+        make_columns(shared, own, columns);
+        multiply(at, warpgroup, thread, sum, ZC_GQ_PAIR);
+        lay_columns(warpgroup, thread, columns);
+        ask_columns(t, member(warpgroup, thread), own);
+        see(t, warpgroup, thread, v);
+        const u32 panel = this->take_panel(warpgroup, thread, buffer);
+        lay_panel(v, 0, 0, thread, sum[0], this->memory + (panel - this->smem), panel,
+                  [&](const row &r, int at, const zc_gq_column(&c)[2], const i32 *sum, u16) {
+                      const i32 y[2] = {result(v, r, at, c[0], sum[0]), result(v, r, at + 1, c[1], sum[1])};
+                      return zc_unpack<Z_STORED>(zc_gq_saturated<zc_gq_other>(y)); // its bits
+                  });
+    }
+#else
+    ZC_MEMBER void ask_first(const zc_gemm_origin &t, int member, zc_gq_own (&own)[COLUMNS]) const { ask_columns(t, member, own); }
+#endif
+
     ZC_MEMBER void consume(int warpgroup) const {
         const int thread = threadIdx.x % 128;
         const int mine = member(warpgroup, thread), step = this->tile_step() * (Z_PINGPONG ? 2 : 1); // to its next tile
@@ -259,8 +310,11 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         zc_grid_launch();
         view v;
         see(v);
+#ifdef Z_PAIR
+        const zc_gq_shared second_shared = zc_gq_share(second);
+#endif
         zc_gemm_origin place = this->place_of(this->first_tile() + (Z_PINGPONG ? warpgroup * this->tile_step() : 0));
-        ask_columns(place, mine, own);
+        ask_first(place, mine, own);
         // A parity cannot tell a phase from the one two before it: the two enter their products in turn.
         if (Z_PINGPONG && warpgroup == 1) zc_named_arrive(4, 256);
         for (int tile = this->first_tile(); tile < tiles; tile += this->tile_step(), turn ^= Z_PINGPONG) {
@@ -269,10 +323,13 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
                 continue;
             }
             const zc_gemm_origin t = place;
-            if (others) make_columns(v.shared, own, columns);
             typename PIPE::sums sum;
+#ifdef Z_PAIR
+            lay_second(t, second_shared, warpgroup, thread, at, buffer, own, sum);
+#endif
+            if (others) make_columns(v.shared, own, columns);
             if (Z_PINGPONG) zc_named_sync(4 + warpgroup, 256);
-            multiply(at, warpgroup, thread, sum);
+            multiply(at, warpgroup, thread, sum, this->steps - ZC_GQ_PAIR);
             if (Z_PINGPONG) {
                 this->await_tile(at);
                 zc_named_arrive(4 + (warpgroup ^ 1), 256);
@@ -280,8 +337,8 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
             if (others) lay_columns(warpgroup, thread, columns);
             if (tile + step < tiles) {
                 place = this->place_of(tile + step);
-                others = ZC_GQ_LINES > 0 || place.col != t.col || place.item != t.item;
-                if (others) ask_columns(place, mine, own);
+                others = ZC_GQ_PAIR || ZC_GQ_LINES > 0 || place.col != t.col || place.item != t.item;
+                if (others) ask_first(place, mine, own);
             }
             see(t, warpgroup, thread, v);
             if constexpr (Z_TENSOR_Y)

@@ -36,5 +36,7 @@ double zc_conv_depth_us(const zc_conv_work *w);
  * they do not serve it. */
 double zc_conv_bytes_us(const zc_conv_work *w);
 double zc_conv_quant_us(const zc_conv_work *w);
+/* Of a sum of the bytes of two of them as one step (QLinearConvPair). */
+double zc_conv_pair_quant_us(const zc_conv_work *first, const zc_conv_work *second);
 
 #endif

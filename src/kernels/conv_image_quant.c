@@ -225,9 +225,8 @@ zc_status zc_gen_conv_image_quant(zc_gen *g)
                        .smem_most = g->arch == 90 ? SMEM : SMEM_LESS};
     const char *why = not_these(g, &p.f);
     if (why) return zc_gen_decline(g, "%s", why);
-    const zc_quant_roles roles = zc_quant_roles_of(ZC_OP_QLinearConv);
-    p.plain = zc_gen_small_scales(g, &roles) && !p.zeros && !zc_op_epilogue(g->info, g->attrs) &&
-              g->arch == 90;
+    p.plain =
+        zc_gen_small_scales(g) && !p.zeros && !zc_op_epilogue(g->info, g->attrs) && g->arch == 90;
     zc_gen_image_sizes(g, &p.f);
     zc_gen_tensor_cores(g, "mma", ZC_I8);
     ZC_TRY(zc_gen_candidates(g, "mma.m16n8k32", image_candidate, &p, ZC_COUNTOF(shapes)));

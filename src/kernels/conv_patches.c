@@ -39,6 +39,20 @@ bool zc_conv_window_fits(const zc_window_attrs *a, int axes, const int64_t *kern
     return fits;
 }
 
+bool zc_conv_second_of(zc_op op, const void *attrs, zc_conv_second *out)
+{
+    if (op == ZC_OP_ConvPair)
+        *out = (zc_conv_second){ZC_IN_ConvPair_z,
+                                ZC_IN_ConvPair_v,
+                                {.strides = ((const zc_attrs_ConvPair *)attrs)->second_strides}};
+    else if (op == ZC_OP_QLinearConvPair)
+        *out = (zc_conv_second){
+            ZC_IN_QLinearConvPair_z,
+            ZC_IN_QLinearConvPair_v,
+            {.strides = ((const zc_attrs_QLinearConvPair *)attrs)->second_strides}};
+    return op == ZC_OP_ConvPair || op == ZC_OP_QLinearConvPair;
+}
+
 int64_t zc_gen_conv_pixels(zc_gen *g)
 {
     static const int64_t bounds[] = {1024, ZC_CONV_FEW_PIXELS, 32768};
@@ -54,13 +68,41 @@ void zc_gen_line_parts(zc_gen *g, int64_t bytes)
         zc_gen_define(g, "LINE_PARTS", "%d", (int)zc_ceil_div(bytes, 32));
 }
 
+/* Bytes of a pixel's channels, of which these weights [Cout][taps ...][Cin] are. */
+static int64_t pixel_bytes(const zc_tensor *w)
+{
+    return w->dims[w->rank - 1] * (int64_t)zc_dtype_bits(w->dtype) / 8;
+}
+
+int64_t zc_gen_conv_second(zc_gen *g, int64_t piece)
+{
+    zc_conv_second s;
+    zc_tensor w;
+    if (!zc_conv_second_of(g->step->op, g->attrs, &s)) return 0;
+    if (!zc_gen_static(zc_gen_in(g, s.w)) || !zc_conv_window_fits(&s.a, 2, (int64_t[]){1, 1}))
+        return -1;
+    zc_gen_tensor(zc_gen_in(g, s.w), &w);
+    if (w.dims[3] <= 0 || w.dims[3] % piece) return -1;
+    const int64_t steps = zc_ceil_div(pixel_bytes(&w), ZC_SM90_LINE);
+    zc_gen_define(g, "PAIR", "%d", (int)steps);
+    for (int i = 0; i < 2; i++)
+        zc_gen_define(g, i ? "PAIR_STRIDE2" : "PAIR_STRIDE1", "%d", (int)zc_window_stride(&s.a, i));
+    return steps;
+}
+
 void zc_gen_patches(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w)
 {
     const int axes = w->rank - 2;
-    const int64_t depth = w->dims[w->rank - 1] * (int64_t)zc_dtype_bits(w->dtype) / 8;
-    const bool pair = g->step->op == ZC_OP_ConvPair; /* of different depths, the second patches */
+    zc_conv_second s;
+    const bool pair = zc_conv_second_of(g->step->op, g->attrs, &s); /* the second are patches */
     const bool product = zc_conv_is_product(a, axes, w->dims + 1);
-    if (!pair) zc_gen_line_parts(g, depth);
+    int64_t depth = pixel_bytes(w);
+    if (pair) {
+        zc_tensor second;
+        zc_gen_tensor(zc_gen_in(g, s.w), &second);
+        if (pixel_bytes(&second) > depth) depth = pixel_bytes(&second);
+    }
+    zc_gen_line_parts(g, depth);
     if (!product || pair) zc_gen_define(g, "SIDES", "%d", axes);
     if (product) return;
     if (axes > 1) zc_gen_define(g, "ACROSS", "%d", (int)w->dims[axes]);
@@ -165,4 +207,22 @@ zc_status zc_launch_conv_maps(zc_launch *l, const zc_tensor *weights, const zc_w
     for (int i = 0; i < w->axes; i++) p->by_side[i] = zc_divisor_of(w->out[w->axes - 1 - i]);
     ZC_TRY(zc_launch_tensor_map(l, &x, &p->a));
     return zc_launch_tensor_map(l, &b, &p->b);
+}
+
+zc_status zc_launch_conv_second(zc_launch *l, int pixels, int channels,
+                                struct zc_gemm_sm90_params *p)
+{
+    zc_conv_second s;
+    if (!zc_conv_second_of(l->op, l->attrs, &s)) return ZC_OK;
+    const zc_tensor *z = &l->in[s.x];
+    zc_window w = {.axes = 2, .kernel = {1, 1}, .dilation = {1, 1}};
+    for (int i = 0; i < 2; i++) {
+        w.in[i] = z->dims[1 + i];
+        w.stride[i] = zc_window_stride(&s.a, i);
+    }
+    const int64_t pitch = zc_launch_in_pitch(l, s.x);
+    const zc_tensor_box x = zc_conv_patches(z, pitch, &w, false, p->g.m, pixels);
+    const zc_tensor_box b = zc_conv_weights_box(&l->in[s.w], channels);
+    ZC_TRY(zc_launch_tensor_map(l, &x, &p->second_a));
+    return zc_launch_tensor_map(l, &b, &p->second_b);
 }

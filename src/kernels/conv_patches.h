@@ -14,10 +14,21 @@ bool zc_conv_is_product(const zc_window_attrs *a, int axes, const int64_t *kerne
 /* Can the copy engine gather it? */
 bool zc_conv_window_fits(const zc_window_attrs *a, int axes, const int64_t *kernel);
 
+/* The second pair of operands of ConvPair and QLinearConvPair: inputs, and their windows, which are
+ * points. false: there is none. */
+typedef struct zc_conv_second {
+    int x, w;
+    zc_window_attrs a;
+} zc_conv_second;
+bool zc_conv_second_of(zc_op op, const void *attrs, zc_conv_second *out);
+
 /* Pixels of the result: the most of the range that is asked for. */
 int64_t zc_gen_conv_pixels(zc_gen *g);
 /* How much of a line of so many bytes of channels has factors, where that is not all of it. */
 void zc_gen_line_parts(zc_gen *g, int64_t bytes);
+/* Steps of the second pair, of pixels of whole pieces of so many channels, which the header then
+ * has; 0: there is none; -1: it is not taken. */
+int64_t zc_gen_conv_second(zc_gen *g, int64_t piece);
 /* How patches come to the product; w is [Cout][taps ...][Cin]. */
 void zc_gen_patches(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w);
 /* Where their channels begin, where those weights are a band. */
@@ -37,5 +48,8 @@ zc_status zc_launch_conv_window(zc_launch *l, const zc_tensor *w, zc_window *win
  */
 zc_status zc_launch_conv_maps(zc_launch *l, const zc_tensor *weights, const zc_window *w,
                               int pixels, int channels, struct zc_gemm_sm90_params *p);
+/* The same of the second pair, where there is one. */
+zc_status zc_launch_conv_second(zc_launch *l, int pixels, int channels,
+                                struct zc_gemm_sm90_params *p);
 
 #endif

@@ -120,8 +120,12 @@ static zc_status put_spec(zc_gen *g, const zc_sm90_problem *p, bool across)
 {
     const int weights = zc_quant_roles_of(g->step->op).in[ZC_GQ_B];
     const zc_dtype x = zc_gen_in_type(g, 0), w = zc_gen_in_type(g, weights);
+    zc_quant_roles second;
     zc_gen_sm90_factors(g, across ? w : x, across ? x : w);
-    if (zc_gen_in(g, weights)->kind == ZC_P_CONST) zc_gen_define(g, "B_CONSTANT", "1");
+    if (zc_gen_in(g, weights)->kind == ZC_P_CONST &&
+        (!zc_quant_second_of(g->step->op, &second) ||
+         zc_gen_in(g, second.in[ZC_GQ_B])->kind == ZC_P_CONST))
+        zc_gen_define(g, "B_CONSTANT", "1");
     zc_gen_band(g, weights);
     ZC_TRY(zc_gen_quant_sm90_spec(g, p));
     ZC_TRY(zc_gen_epilogue(g));
@@ -129,10 +133,43 @@ static zc_status put_spec(zc_gen *g, const zc_sm90_problem *p, bool across)
     return ZC_OK;
 }
 
+/* Why two convolutions are not one kernel's: they share what the header says of operands. */
+static const char *not_a_pair(const zc_gen *g, const zc_quant_roles *a, const zc_quant_roles *b)
+{
+    for (int v = 0; v < ZC_GQ_OPERANDS; v++)
+        if (zc_gen_in_type(g, a->in[v]) != zc_gen_in_type(g, b->in[v]))
+            return "operands of several types";
+    if (zc_gen_in_type(g, a->y_scale) != zc_gen_in_type(g, b->y_scale)) return "scales";
+    if (zc_gen_in_type(g, a->bias) != zc_gen_in_type(g, b->bias)) return "a bias of one of both";
+    const int zeros[] = {a->in[ZC_GQ_A_ZERO], a->in[ZC_GQ_B_ZERO], b->in[ZC_GQ_A_ZERO],
+                         b->in[ZC_GQ_B_ZERO]};
+    for (size_t i = 0; i < ZC_COUNTOF(zeros); i++)
+        if (zc_gen_zero_point(g, zeros[i])) return "zero points";
+    return NULL;
+}
+
+/* The second of two convolutions, where there is one; may decline. */
+static zc_status put_second(zc_gen *g, conv *c)
+{
+    zc_quant_roles second;
+    if (!zc_quant_second_of(g->step->op, &second)) return ZC_OK;
+    const zc_attrs_QLinearConvPair *a = ZC_ATTRS(g, QLinearConvPair);
+    const char *why = not_a_pair(g, &c->r, &second);
+    const int64_t steps = why ? 0 : zc_gen_conv_second(g, PIECE);
+    if (why) return zc_gen_decline(g, "%s", why);
+    if (steps < 0 || steps * ZC_SM90_LINE > ZC_GQ_DEPTH_MOST)
+        return zc_gen_decline(g, "the second pair of operands");
+    if (c->p.piece) return zc_gen_decline(g, "channels of the result that are in no pieces");
+    c->p.steps += steps;
+    c->p.pair = true;
+    return zc_gen_sum_of_bytes(g, a->sum, c->r.y_zero, second.y_zero);
+}
+
 zc_status zc_gen_conv_quant_sm90(zc_gen *g)
 {
     conv c;
     ZC_TRY(sizes_of(g, &c));
+    if (!g->declined[0]) ZC_TRY(put_second(g, &c));
     if (!g->declined[0]) ZC_TRY(put_patches(g, &c));
     if (!g->declined[0]) ZC_TRY(zc_gen_sm90(g, &c.p));
     return g->declined[0] ? ZC_OK : put_spec(g, &c.p, false);
@@ -163,19 +200,43 @@ zc_status zc_gen_conv_few_quant_sm90(zc_gen *g)
 
 /* ---- what it is held to take ---- */
 
+static int64_t lines_of(const zc_conv_work *w)
+{
+    return zc_dims_span(w->kernel, 0, w->axes) * zc_ceil_div(w->in, ZC_SM90_LINE);
+}
+
+static bool serves(const zc_conv_work *w)
+{
+    return w->groups == 1 && zc_conv_window_fits(&w->window, w->axes, w->kernel);
+}
+
+static zc_sm90_problem problem_of(const zc_conv_work *w)
+{
+    return (zc_sm90_problem){.m = zc_conv_work_pixels(w),
+                             .n = w->out,
+                             .steps = lines_of(w),
+                             .items = 1,
+                             .sm_count = zc_usual_processors(90),
+                             .fused_tile = -1,
+                             .piece = zc_sm90_byte_piece(w->out, ZC_U8),
+                             .column_words = 1};
+}
+
 double zc_conv_quant_us(const zc_conv_work *w)
 {
-    if (w->groups != 1 || !zc_conv_window_fits(&w->window, w->axes, w->kernel)) return INFINITY;
-    const zc_sm90_problem p = {.m = zc_conv_work_pixels(w),
-                               .n = w->out,
-                               .steps = zc_dims_span(w->kernel, 0, w->axes) *
-                                        zc_ceil_div(w->in, ZC_SM90_LINE),
-                               .items = 1,
-                               .sm_count = zc_usual_processors(90),
-                               .fused_tile = -1,
-                               .piece = zc_sm90_byte_piece(w->out, ZC_U8),
-                               .column_words = 1};
-    return zc_conv_few_or_tall_us(&p);
+    const zc_sm90_problem p = problem_of(w);
+    return serves(w) ? zc_conv_few_or_tall_us(&p) : INFINITY;
+}
+
+double zc_conv_pair_quant_us(const zc_conv_work *first, const zc_conv_work *second)
+{
+    const int64_t most = ZC_GQ_DEPTH_MOST / ZC_SM90_LINE;
+    zc_sm90_problem p = problem_of(first);
+    if (!serves(first) || !serves(second) || p.steps > most || lines_of(second) > most)
+        return INFINITY;
+    p.steps += lines_of(second);
+    p.pair = true;
+    return zc_sm90_us(&p);
 }
 
 /* ---- the launch ---- */
@@ -205,6 +266,22 @@ static zc_status put_quant(zc_launch *l, const zc_quant_roles *r, const zc_tenso
     return ZC_OK;
 }
 
+/* Of the second convolution, where there is one. */
+static zc_status put_second_quant(zc_launch *l, struct zc_gq_second *s)
+{
+    zc_quant_roles r;
+    int step;
+    if (!zc_quant_second_of(l->op, &r)) return ZC_OK;
+    ZC_TRY(zc_launch_step(l, r.in[ZC_GQ_B_SCALE], l->in[r.in[ZC_GQ_B]].dims[0], &step));
+    *s = (struct zc_gq_second){.a_scale = l->in[r.in[ZC_GQ_A_SCALE]].data,
+                               .b_scale = l->in[r.in[ZC_GQ_B_SCALE]].data,
+                               .y_scale = l->in[r.y_scale].data,
+                               .y_zero = l->in[r.y_zero].data,
+                               .bias = zc_launch_in(l, r.bias),
+                               .b_scale_step = step};
+    return ZC_OK;
+}
+
 /* All families: all but the maps; p->quant.m 0: nothing to do. */
 static zc_status fill(zc_launch *l, const zc_tensor *w, zc_window *window,
                       struct zc_gemm_quant_sm90_params *p)
@@ -215,6 +292,7 @@ static zc_status fill(zc_launch *l, const zc_tensor *w, zc_window *window,
     if (zc_tensor_numel(&l->out[0]) == 0) return ZC_OK;
     ZC_TRY(zc_launch_conv_window(l, w, window, &p->product.window));
     ZC_TRY(put_quant(l, &r, w, &p->quant));
+    ZC_TRY(put_second_quant(l, &p->second));
     p->product.g.m = p->quant.m;
     p->product.g.n = p->quant.n;
     p->product.g.k = w->dims[w->rank - 1];
@@ -243,9 +321,10 @@ static zc_status put_tall(zc_launch *l, const zc_tensor *w, const zc_window *win
                           struct zc_gemm_quant_sm90_params *p, zc_dim3 *grid)
 {
     const int64_t *config = l->kernel->config, tile = config[ZC_SM90_FUSED_TILE];
-    const int rows = (int)config[ZC_SM90_TILE_M];
-    ZC_TRY(zc_launch_conv_maps(
-        l, w, window, rows, (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]), &p->product));
+    const int rows = (int)config[ZC_SM90_TILE_M],
+              columns = (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]);
+    ZC_TRY(zc_launch_conv_maps(l, w, window, rows, columns, &p->product));
+    ZC_TRY(zc_launch_conv_second(l, rows, columns, &p->product));
     ZC_TRY(zc_sm90_put_bytes(l, p));
     if (tile >= 0)
         ZC_TRY(zc_sm90_like_y(l, &p->product, p->product.g.fused.in[tile], ZC_U8, p->quant.n, rows,

@@ -68,24 +68,6 @@ static const char *not_these(const zc_gen *g)
     return not_plain(g);
 }
 
-/* Steps of the second pair of operands, if there is one, which the header then has; -1: not taken.
- */
-static int64_t second_steps(zc_gen *g)
-{
-    if (g->step->op != ZC_OP_ConvPair) return 0;
-    const zc_attrs_ConvPair *at = ZC_ATTRS(g, ConvPair);
-    const zc_pvalue *v = zc_gen_in(g, ZC_IN_ConvPair_v);
-    zc_window_attrs a = {.strides = at->second_strides};
-    if (!zc_gen_static(v) || !in_pieces(v->dims[3].k) ||
-        !zc_conv_window_fits(&a, 2, (int64_t[]){1, 1}))
-        return -1;
-    int64_t blocks = zc_ceil_div(v->dims[3].k, ZC_SM90_DEPTH);
-    zc_gen_define(g, "PAIR", "%d", (int)blocks);
-    for (int i = 0; i < 2; i++)
-        zc_gen_define(g, i ? "PAIR_STRIDE2" : "PAIR_STRIDE1", "%d", (int)zc_window_stride(&a, i));
-    return blocks;
-}
-
 /* Channels of a phase, none of whose tiles has another's; 0: there are none. */
 static int64_t phase_of(const zc_window_attrs *a, int64_t channels)
 {
@@ -114,7 +96,7 @@ static zc_status sizes_of(zc_gen *g, conv *c)
         return zc_gen_decline(g, "channels that are no multiple of %d", PIECE);
     if (!zc_conv_window_fits(a, axes, w->dims + 1))
         return zc_gen_decline(g, "windows that the copy engine cannot gather");
-    int64_t blocks = zc_ceil_div(depth, ZC_SM90_DEPTH), second = second_steps(g);
+    int64_t blocks = zc_ceil_div(depth, ZC_SM90_DEPTH), second = zc_gen_conv_second(g, PIECE);
     if (second < 0) return zc_gen_decline(g, "the second pair of operands");
     c->p = (zc_sm90_problem){.m = zc_gen_conv_pixels(g),
                              .n = w->dims[0],
@@ -225,32 +207,12 @@ double zc_conv_sm90_us(const zc_conv_work *w)
 
 /* ---- the launch ---- */
 
-/* The same of the second pair, whose windows are points. */
-static zc_status put_second_maps(zc_launch *l, int pixels, int channels,
-                                 struct zc_gemm_sm90_params *p)
-{
-    const zc_tensor *z = &l->in[ZC_IN_ConvPair_z], *v = &l->in[ZC_IN_ConvPair_v];
-    const zc_attrs_ConvPair *at = ZC_ATTRS(l, ConvPair);
-    zc_window_attrs a = {.strides = at->second_strides};
-    zc_window w = {.axes = 2, .kernel = {1, 1}, .dilation = {1, 1}};
-    for (int i = 0; i < 2; i++) {
-        w.in[i] = z->dims[1 + i];
-        w.stride[i] = zc_window_stride(&a, i);
-    }
-    const int64_t pitch = zc_launch_in_pitch(l, ZC_IN_ConvPair_z);
-    zc_tensor_box x = zc_conv_patches(z, pitch, &w, false, p->g.m, pixels);
-    zc_tensor_box b = zc_sm90_box(v->data, v->dtype, v->dims[3], p->g.n, 1, v->dims[3], 0);
-    b.box[1] = (uint32_t)channels;
-    ZC_TRY(zc_launch_tensor_map(l, &x, &p->second_a));
-    return zc_launch_tensor_map(l, &b, &p->second_b);
-}
-
 /* Maps of all operands, of which a tile has so many lines. */
 static zc_status put_maps(zc_launch *l, const zc_window *w, int pixels, int channels,
                           struct zc_gemm_sm90_params *p)
 {
     ZC_TRY(zc_launch_conv_maps(l, &l->in[1], w, pixels, channels, p));
-    return l->op == ZC_OP_ConvPair ? put_second_maps(l, pixels, channels, p) : ZC_OK;
+    return zc_launch_conv_second(l, pixels, channels, p);
 }
 
 /* All families: all but the maps; p->g.m 0: nothing to do. */

@@ -96,6 +96,20 @@ static zc_status put_work(zc_gen *g, fused_work *w)
     return zc_gen_expr(g, w->function, e, types, w->at_end);
 }
 
+zc_status zc_gen_sum_of_bytes(zc_gen *g, const char *text, int x0, int x1)
+{
+    const zc_dtype types[] = {zc_gen_in_type(g, x0), zc_gen_in_type(g, x1)};
+    const fused_work w = {.prefix = "FUSED", .function = "zc_fused_point", .n = 1, .at_end = true};
+    zc_affine sum;
+    zc_expr *e = zc_arena_alloc(g->arena, 1, sizeof *e);
+    if (!e) return zc_fail_nomem(g->diag, "sum of bytes", sizeof *e);
+    ZC_TRY(zc_expr_parse(text, types, 2, NULL, 0, e, g->step->name, g->diag));
+    if (!zc_gen_is_sum(e, &sum) || sum.x[0] != 0 || sum.x[1] != 1)
+        return zc_gen_decline(g, "what is made of both results is no sum of bytes");
+    put_inputs(g, &w, types + 1);
+    return put_sum(g, &w, zc_expr_dtype(e, 0), types, &sum);
+}
+
 zc_status zc_gen_epilogue(zc_gen *g)
 {
     int first = zc_op_epilogue_first(g->info, g->attrs);

@@ -11,9 +11,17 @@ zc_quant_roles zc_quant_roles_of(zc_op op)
         return (zc_quant_roles){{0, 1, 2, 3, 4, 5}, 6, 7, -1};
     case ZC_OP_QLinearConv:
         return (zc_quant_roles){{0, 1, 2, 3, 4, 5}, 6, 7, 8};
+    case ZC_OP_QLinearConvPair:
+        return (zc_quant_roles){{0, 1, 2, 3, 4, 5}, 6, 7, ZC_IN_QLinearConvPair_bias};
     default: /* MatMulInteger, ConvInteger */
         return (zc_quant_roles){{0, -1, 2, 1, -1, 3}, -1, -1, -1};
     }
+}
+
+bool zc_quant_second_of(zc_op op, zc_quant_roles *out)
+{
+    *out = (zc_quant_roles){{8, 9, 10, 11, 12, 13}, 14, 15, ZC_IN_QLinearConvPair_second_bias};
+    return op == ZC_OP_QLinearConvPair;
 }
 
 static bool is_one(const zc_pvalue *v)
@@ -51,13 +59,29 @@ static double largest(const zc_gen *g, int i, bool divides)
     return most;
 }
 
-bool zc_gen_small_scales(zc_gen *g, const zc_quant_roles *r)
+static bool are_small(const zc_gen *g, const zc_quant_roles *r)
 {
     const double most = largest(g, r->in[ZC_GQ_A_SCALE], false) *
                         largest(g, r->in[ZC_GQ_B_SCALE], false) * largest(g, r->y_scale, true);
-    const bool small = most < 0.25; /* of a sum and a bias, each of 32 bits */
+    return most < 0.25; /* of a sum and a bias, each of 32 bits */
+}
+
+bool zc_gen_small_scales(zc_gen *g)
+{
+    const zc_quant_roles r = zc_quant_roles_of(g->step->op);
+    zc_quant_roles second;
+    const bool small =
+        are_small(g, &r) && (!zc_quant_second_of(g->step->op, &second) || are_small(g, &second));
     zc_gen_define(g, "SMALL_SCALES", "%d", small);
     return small;
+}
+
+/* Has a result of the step a zero point? */
+static bool has_zero_y(const zc_gen *g)
+{
+    zc_quant_roles second;
+    return zc_gen_zero_point(g, zc_quant_roles_of(g->step->op).y_zero) ||
+           (zc_quant_second_of(g->step->op, &second) && zc_gen_zero_point(g, second.y_zero));
 }
 
 zc_status zc_gen_quant_spec(zc_gen *g, bool b_along_k)
@@ -81,8 +105,8 @@ zc_status zc_gen_quant_spec(zc_gen *g, bool b_along_k)
     zc_gen_type(g, "Y_SCALE", zc_gen_in_type(g, r.y_scale));
     zc_gen_define(g, "ROW_SCALES", "%d", !is_one(zc_gen_in(g, r.in[ZC_GQ_A_SCALE])));
     zc_gen_define(g, "Y_FLOAT", "%d", zc_dtype_is_float(y));
-    zc_gen_define(g, "ZERO_Y", "%d", zc_gen_zero_point(g, r.y_zero));
-    zc_gen_small_scales(g, &r);
+    zc_gen_define(g, "ZERO_Y", "%d", has_zero_y(g));
+    zc_gen_small_scales(g);
     return ZC_OK;
 }
 

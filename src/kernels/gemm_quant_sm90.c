@@ -51,16 +51,14 @@ static double element(const zc_tensor *t, int64_t i)
 }
 
 /* Whether sums of so many products become bytes by whole numbers (op/requant.h): 0, no; 2: some
- * factors have more than 31 bits. */
-static int wholes(const zc_gen *g, int64_t depth)
+ * scales have more than 31 bits. */
+static int words_of(const zc_gen *g, const zc_quant_roles *r, int64_t depth)
 {
     const double sum = 255.0 * 255.0 * (double)depth, most = 0x1p21; /* far below 2^23: no sum of
                                                                        256ths exceeds 32 bits */
-    const zc_quant_roles r = zc_quant_roles_of(g->step->op);
-    const zc_dtype y = zc_gen_plain_result(g);
     scaling s;
-    int how = 1;
-    if ((y != ZC_U8 && y != ZC_I8) || depth < 0 || !scaling_of(g, &r, &s)) return 0;
+    int words = 1;
+    if (!scaling_of(g, r, &s)) return 0;
     const int64_t biases = s.bias.rank < 0 ? 0 : zc_tensor_numel(&s.bias);
     const int64_t scales = zc_tensor_numel(&s.b), n = biases > scales ? biases : scales;
     for (int64_t i = 0; i < n; i++) {
@@ -69,9 +67,21 @@ static int wholes(const zc_gen *g, int64_t depth)
         if (!(scale >= ZC_REQUANT_LEAST && scale < ZC_REQUANT_END) || zc_requant_ties(scale) ||
             scale * (sum + bias) >= most)
             return 0;
-        if (scale >= 0x1p-9) how = 2;
+        if (scale >= 0x1p-9) words = 2;
     }
-    return how;
+    return words;
+}
+
+/* The same of both convolutions, where there are two. */
+static int wholes(const zc_gen *g, int64_t depth)
+{
+    const zc_dtype y = zc_gen_plain_result(g);
+    const zc_quant_roles r = zc_quant_roles_of(g->step->op);
+    zc_quant_roles second;
+    const int words = y == ZC_U8 || y == ZC_I8 ? words_of(g, &r, depth) : 0;
+    if (!words || !zc_quant_second_of(g->step->op, &second)) return words;
+    const int others = words_of(g, &second, depth);
+    return others && words > others ? words : others;
 }
 
 zc_status zc_gen_quant_sm90_spec(zc_gen *g, const zc_sm90_problem *p)

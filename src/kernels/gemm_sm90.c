@@ -105,6 +105,12 @@ static uint32_t smem_of(const problem *p, const shape *s, int stages)
     return (uint32_t)(stages * ((s->tile_m + b_lines(p, s)) * ZC_SM90_LINE + 16) + results);
 }
 
+/* The results that wait have one panel of each warpgroup. */
+static bool has_one_panel(const problem *p, const shape *s)
+{
+    return !s->pingpong && s->tile_m == 64 * groups_of(p, s) && s->tile_n <= ZC_SM90_LINE;
+}
+
 /* Cycles of a block's tiles. In turn, results are made while the other's products run; those of
  * bytes take longer than products, and one warpgroup three times as long as two (so 41 of 48
  * measured choices are the cheapest). */
@@ -152,6 +158,7 @@ static double cost(const problem *p, const shape *s)
     double step = fmax(fmax(products, loads), shared_of(p, s)) + (s->cluster > 1 ? pair : 0);
     double steps = (double)zc_ceil_div(p->steps, s->parts);
     if (s->parts > 1) results += join;
+    if (p->pair) results *= 2;
     return (zc_sm90_cycles(p, s->pingpong, waves, steps * step, results) + fill) / clock;
 }
 
@@ -178,6 +185,7 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
     if (p->stepwise && s->pingpong) return false;
     if (!zc_sm90_panels_fit(p, s->tile_n) || (p->band && s->tile_n != p->band)) return false;
     if (p->phase && p->phase % s->tile_n) return false;
+    if (p->pair && !has_one_panel(p, s)) return false;
     if (s->tile_n != in_panels(s->tile_n) && !panels_overlap(p)) return false;
     if (result_n(p, s) < ZC_SM90_DEPTH) return false;
     const bool crowds = p->moments || p->scales || p->column_words;

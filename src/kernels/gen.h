@@ -142,6 +142,9 @@ void zc_gen_tensor_cores(zc_gen *g, const char *instruction, zc_dtype factors);
 /* Writes what zc/fused.cuh needs of the step's epilogue, if it has one. The family's kernels
  * send output 0 through zc_fused, and its launch function calls zc_launch_epilogue. */
 zc_status zc_gen_epilogue(zc_gen *g);
+/* The same of a byte of two bytes, x0 and x1 of the types that these inputs have: Z_FUSED_SUM;
+ * declines where it is no sum (op/affine.h). */
+zc_status zc_gen_sum_of_bytes(zc_gen *g, const char *text, int x0, int x1);
 /* With it, for kernels that have rows and columns of the result in hand and use zc_fused_cells,
  * where all operands are such (ZC_TAKES_CELLS). */
 void zc_gen_epilogue_cells(zc_gen *g);

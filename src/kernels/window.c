@@ -109,6 +109,7 @@ void zc_gen_phases(zc_gen *g, const zc_window_attrs *a, int axes)
 
 #define WINDOW_OPS(X)                                                                              \
     X(Conv) X(ConvInteger) X(QLinearConv) X(ConvImage) X(ConvTranspose) X(ScaledConv)
+#define PAIR_OPS(X) X(ConvPair) X(QLinearConvPair)
 #define POOL_OPS(X) X(AveragePool) X(MaxPool) X(LpPool) X(MaxPoolNhwc) X(AveragePoolNhwc)
 
 bool zc_window_attrs_of(zc_op op, const void *attrs, zc_window_attrs *a, int64_t *group)
@@ -141,12 +142,15 @@ bool zc_window_attrs_of(zc_op op, const void *attrs, zc_window_attrs *a, int64_t
         *group = at->group;
         return true;
     }
-    case ZC_OP_ConvPair: {
-        const zc_attrs_ConvPair *at = attrs;
-        *a = ZC_WINDOW_ATTRS(at);
-        a->auto_pad = at->auto_pad;
-        return true;
+#define X(NAME)                                                                                    \
+    case ZC_OP_##NAME: {                                                                           \
+        const zc_attrs_##NAME *at = attrs;                                                         \
+        *a = ZC_WINDOW_ATTRS(at);                                                                  \
+        a->auto_pad = at->auto_pad;                                                                \
+        return true;                                                                               \
     }
+        PAIR_OPS(X)
+#undef X
     case ZC_OP_DeformConv: {
         const zc_attrs_DeformConv *at = attrs;
         *a = ZC_WINDOW_ATTRS(at);

@@ -39,6 +39,9 @@ zc_status zc_infer_mul(zc_infer *f, zc_dim a, zc_dim b, zc_dim *out);
  */
 void zc_infer_pass_vals(zc_infer *f);
 
+/* The element types of an expression's results. */
+zc_status zc_dt_pointwise(zc_infer *f);
+
 /* "[2,batch*3]" for messages, in f's arena; "?" when the rank is unknown or memory is exhausted. */
 const char *zc_infer_dims_text(zc_infer *f, int rank, const zc_dim *dims);
 

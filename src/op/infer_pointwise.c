@@ -2,10 +2,9 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "op/infer.h"
+#include "op/infer_common.h"
 #include "op/pointwise.h"
 
-zc_status zc_dt_pointwise(zc_infer *f);
 zc_status zc_dt_cast(zc_infer *f);
 zc_status zc_dt_cast_bits(zc_infer *f);
 zc_status zc_infer_cast(zc_infer *f);

@@ -54,6 +54,32 @@ static inline zc_attrs_Conv zc_nchw_qlinear_conv(const zc_attrs_QLinearConv *a)
     return (zc_attrs_Conv)ZC_NCHW_CONV(a);
 }
 
+/* One of the two QLinearConv of QLinearConvPair: its attributes, and which inputs are its own. */
+enum { ZC_QLINEAR_CONV_INPUTS = 9 };
+typedef struct zc_conv_half {
+    zc_attrs_QLinearConv attrs;
+    int in[ZC_QLINEAR_CONV_INPUTS];
+} zc_conv_half;
+
+static inline zc_conv_half zc_conv_half_of(const zc_attrs_QLinearConvPair *a, bool second)
+{
+    zc_conv_half h = {.attrs = {.auto_pad = second ? "NOTSET" : a->auto_pad,
+                                .channels_last = 1,
+                                .group = 1,
+                                .pool_auto_pad = "NOTSET",
+                                .strides = second ? a->second_strides : a->strides,
+                                .taps_first = 1}};
+    const int last = ZC_QLINEAR_CONV_INPUTS - 1;
+    const int first = second ? ZC_IN_QLinearConvPair_z : ZC_IN_QLinearConvPair_x;
+    for (int i = 0; i < last; i++) h.in[i] = first + i;
+    h.in[last] = second ? ZC_IN_QLinearConvPair_second_bias : ZC_IN_QLinearConvPair_bias;
+    if (second) return h;
+    h.attrs.dilations = a->dilations;
+    h.attrs.kernel_shape = a->kernel_shape;
+    h.attrs.pads = a->pads;
+    return h;
+}
+
 /* Of a convolution of images: ConvImage or QLinearConv. */
 static inline zc_attrs_Conv zc_nchw_image(zc_op op, const void *attrs)
 {
@@ -157,7 +183,7 @@ static inline bool zc_conv_channels_last(zc_op op, const void *attrs)
     if (op == ZC_OP_ConvInteger) return ((const zc_attrs_ConvInteger *)attrs)->channels_last != 0;
     if (op == ZC_OP_QLinearConv) return ((const zc_attrs_QLinearConv *)attrs)->channels_last != 0;
     if (op == ZC_OP_ScaledConv) return ((const zc_attrs_ScaledConv *)attrs)->channels_last != 0;
-    return op == ZC_OP_ConvNhwc;
+    return op == ZC_OP_ConvNhwc || op == ZC_OP_QLinearConvPair;
 }
 
 static inline bool zc_conv_taps_first(zc_op op, const void *attrs)
@@ -165,7 +191,8 @@ static inline bool zc_conv_taps_first(zc_op op, const void *attrs)
     if (op == ZC_OP_ConvInteger) return ((const zc_attrs_ConvInteger *)attrs)->taps_first != 0;
     if (op == ZC_OP_QLinearConv) return ((const zc_attrs_QLinearConv *)attrs)->taps_first != 0;
     if (op == ZC_OP_ScaledConv) return ((const zc_attrs_ScaledConv *)attrs)->taps_first != 0;
-    return op == ZC_OP_ConvNhwc && ((const zc_attrs_ConvNhwc *)attrs)->taps_first;
+    return op == ZC_OP_QLinearConvPair ||
+           (op == ZC_OP_ConvNhwc && ((const zc_attrs_ConvNhwc *)attrs)->taps_first);
 }
 
 /* The columns of the band that its weights are; 0: they are none. */

@@ -54,7 +54,9 @@ static double within_band(const step *s, const zc_tensor *x, const zc_tensor *w)
 /* Each element of the result sees as many of x as a channel has weights. */
 static double convolution(const step *s)
 {
-    const zc_tensor *w = &s->in[s->info == zc_op_get(ZC_OP_QLinearConv) ? 3 : 1];
+    const bool bytes =
+        s->info == zc_op_get(ZC_OP_QLinearConv) || s->info == zc_op_get(ZC_OP_QLinearConvPair);
+    const zc_tensor *w = &s->in[bytes ? ZC_IN_QLinearConv_w : 1];
     if (w->rank < 1 || w->dims[0] < 1) return 0;
     return 2 * elements(&s->out[0]) * elements(w) / (double)w->dims[0] *
            within_band(s, &s->in[0], w);
@@ -85,7 +87,8 @@ static double qlinear_convolution(const step *s)
 
 static double pair_of_convolutions(const step *s)
 {
-    const zc_tensor *v = &s->in[ZC_IN_ConvPair_v];
+    const bool bytes = s->info == zc_op_get(ZC_OP_QLinearConvPair);
+    const zc_tensor *v = &s->in[bytes ? (int)ZC_IN_QLinearConvPair_v : (int)ZC_IN_ConvPair_v];
     return convolution(s) + (v->rank == 4 ? 2 * elements(&s->out[0]) * (double)v->dims[3] : 0);
 }
 
@@ -177,6 +180,7 @@ static const struct {
     {ZC_OP_ConvNhwc, convolution},
     {ZC_OP_ConvImage, image_convolution},
     {ZC_OP_ConvPair, pair_of_convolutions},
+    {ZC_OP_QLinearConvPair, pair_of_convolutions},
     {ZC_OP_ConvTranspose, transposed_convolution},
     {ZC_OP_Attention, attention},
     {ZC_OP_RNN, recurrent},

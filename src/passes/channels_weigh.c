@@ -7,8 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernels/conv_cost.h"
-#include "kernels/window.h"
 #include "passes/channels.h"
 #include "passes/cost.h"
 
@@ -47,31 +45,13 @@ bool zc_channels_is_wide(const zc_channels *p, const zc_node *n)
 
 /* ---- what they gain ---- */
 
-/* false: a size is not certain. */
-static bool work_of(const zc_graph *g, const zc_node *n, zc_conv_work *work)
-{
-    const zc_type *x = &zc_val(g, n->in[0])->type, *y = &zc_val(g, n->out[0])->type;
-    const zc_tensor *w = zc_val(g, n->in[zc_channels_roles_of(n->op).w])->data;
-    bool certain = zc_dim_is_const(y->dims[0]);
-    *work = (zc_conv_work){.axes = x->rank - 2, .images = y->dims[0].k};
-    zc_window_attrs_of(n->op, n->attrs, &work->window, &work->groups);
-    work->in = w->dims[w->rank - 1];
-    work->out = w->dims[0] / work->groups;
-    for (int i = 0; i < work->axes; i++) {
-        certain = certain && zc_dim_is_const(x->dims[1 + i]) && zc_dim_is_const(y->dims[1 + i]);
-        work->sides[i] = y->dims[1 + i].k;
-        work->kernel[i] = w->dims[1 + i];
-    }
-    return certain;
-}
-
 /* By convolution n of all channels, where its image's are in pieces. What family conv is held to
  * take leaves out its results, so tensor cores are never held to be slower. */
 static double gain_of(const zc_graph *g, const zc_node *n)
 {
     enum { IMAGE = 4 }; /* channels that have a kernel of their own */
     zc_conv_work work;
-    const bool certain = work_of(g, n, &work);
+    const bool certain = zc_cost_conv(g, n, zc_channels_roles_of(n->op).w, &work);
     if (work.in % ZC_CHANNELS_PIECE == 0 || work.in <= IMAGE) return 0;
     const double tensor = zc_conv_quant_us(&work);
     if (tensor == INFINITY) return 0;
@@ -82,7 +62,7 @@ static double gain_of(const zc_graph *g, const zc_node *n)
 static double loss_of(const zc_channels *p, const zc_node *n)
 {
     zc_conv_work work;
-    if (!work_of(p->g, n, &work)) return 0;
+    if (!zc_cost_conv(p->g, n, zc_channels_roles_of(n->op).w, &work)) return 0;
     const double us = zc_conv_bytes_us(&work);
     work.groups = p->forms[n->out[0]].width;
     return zc_conv_bytes_us(&work) - us;

@@ -248,6 +248,10 @@ static void put_string(const writer *w, const zc_attr_field *f, const char *text
     else if (text && text == zc_op_epilogue(w->info, w->step->attrs))
         put_work(w, text, values[w->step->out[0]].dtype, first,
                  w->step->nin > first ? w->step->nin - first : 0, &normal);
+    else if (text && w->step->op == ZC_OP_QLinearConvPair &&
+             text == ((const zc_attrs_QLinearConvPair *)w->step->attrs)->sum)
+        put_work(w, text, values[w->step->in[ZC_IN_QLinearConvPair_x0_zero]].dtype,
+                 ZC_IN_QLinearConvPair_x1_zero, 1, &normal);
     else if (text && text == zc_op_also(w->info, w->step->attrs))
         put_work(w, text, values[w->step->in[0]].dtype, 0, 0, &normal);
     const char *shown = normal.data ? normal.data : text;

@@ -6,9 +6,17 @@
 #include "abi/gemm_quant.h"
 #include "abi/gemm_sm90.h"
 
+/* Of QLinearConvPair's second pair of operands. */
+struct zc_gq_second {
+    const void *a_scale, *b_scale, *y_scale, *y_zero;
+    const int *bias;        /* NULL: none */
+    long long b_scale_step; /* from column to column */
+};
+
 struct zc_gemm_quant_sm90_params {
     struct zc_gemm_sm90_params product;
     struct zc_gemm_quant_params quant;
+    struct zc_gq_second second;
 };
 
 #endif

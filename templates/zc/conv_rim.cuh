@@ -126,8 +126,8 @@ struct zc_rim_pipe : zc_gemm_pipe<TILE_M, TILE_N, STAGES, 1, 1, PINGPONG, TILED,
                            add || part);
         zc_wgmma_commit();
     }
-    // Nobody reads a stage beside the products.
-    template <class F> ZC_MEMBER void multiply(slot &at, int warpgroup, int thread, sums &sum, F) const {
+    // All steps; nobody reads a stage beside the products.
+    template <class F> ZC_MEMBER void multiply(slot &at, int warpgroup, int thread, sums &sum, int, F) const {
         multiply(at, warpgroup, thread, sum);
     }
     // One group of products is in flight: a tap is done when the next one has been asked for, a stage with its last tap.

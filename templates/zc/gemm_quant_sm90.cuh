@@ -3,7 +3,9 @@
 //
 // spec.h: see zc/gemm_quant.cuh (Z_FLOAT is 0) and zc/fused.cuh; Z_STORED: the type of results behind fused work; Z_EDGES: with
 // Z_ZERO_A, windows of Z_DOWN x Z_ACROSS taps, of Z_TAP_STEPS steps each, reach beyond images, where the copy engine puts zeros in
-// the place of zero points; Z_WHOLES: sums become bytes by whole numbers, of scales of so many words. A template that has the other operand of Z_FUSED_SUM in pairs defines ZC_GQ_SUM.
+// the place of zero points; Z_WHOLES: sums become bytes by whole numbers, of scales of so many words; with Z_PAIR
+// (zc/sm90_rows.cuh) there are no zero points, and the other byte of the sum is the second pair's result. A template that has the
+// other operand of Z_FUSED_SUM in pairs defines ZC_GQ_SUM.
 #pragma once
 #include "zc/gemm_quant.cuh"
 #include "zc/fused.cuh"
@@ -165,6 +167,24 @@ Z_FUSED_INPUTS(ZC_GQ_TYPE)
 #undef ZC_GQ_TYPE
 #endif
 
+// What becomes of the second pair's sums.
+#ifdef Z_PAIR
+ZC_DEV zc_gq_own zc_gq_ask(const zc_gq_second &p, i64 col) {
+    zc_gq_own own;
+    own.scale = ((const Z_B_SCALE *)p.b_scale)[col * p.b_scale_step];
+#ifdef Z_BIAS
+    own.bias = p.bias[col];
+#endif
+    own.zero = 0;
+    return own;
+}
+ZC_DEV zc_gq_shared zc_gq_share(const zc_gq_second &p) {
+    const i32 zero = Z_ZERO_Y ? (i32)zc_load<zc_gq_other>(p.y_zero, 0) : 0;
+    const f64 y = (f64)zc_load<Z_Y_SCALE>(p.y_scale, 0);
+    return {(f64)zc_load<Z_A_SCALE>(p.a_scale, 0), y, 1 / y, zero + ZC_GQ_LEAST}; // its bytes count from 0
+}
+#endif
+
 // A sum before bytes are saturated: a whole number, with Z_WHOLES 256ths of one.
 ZC_DEV i32 zc_gq_number_of(i32 sum, const zc_gq_column &column, const zc_gq_shared &shared) {
 #if Z_WHOLES
@@ -175,11 +195,11 @@ ZC_DEV i32 zc_gq_number_of(i32 sum, const zc_gq_column &column, const zc_gq_shar
     return sum;
 #endif
 }
-ZC_DEV auto zc_gq_saturated(const i32 (&y)[2]) {
+template <class T> ZC_DEV auto zc_gq_saturated(const i32 (&y)[2]) {
 #if Z_WHOLES
-    return zc_upper_bytes(zc_saturated_wholes(Z_Y(), y[0], y[1]));
+    return zc_upper_bytes(zc_saturated_wholes(T(), y[0], y[1]));
 #else
-    return zc_saturated(Z_Y(), y[0], y[1]);
+    return zc_saturated(T(), y[0], y[1]);
 #endif
 }
 // What a sum of two bytes needs of all results.
@@ -217,11 +237,11 @@ template <class WORK> ZC_DEV zc_gq_two zc_gq_finished(const i32 (&y)[2], u16 oth
 #ifdef ZC_GQ_SUM
     return zc_unpack<Z_STORED>(zc_gq_sums(y, other, with));
 #elif defined(Z_FUSED)
-    const auto two = zc_unpack<Z_Y>(zc_gq_saturated(y));
+    const auto two = zc_unpack<Z_Y>(zc_gq_saturated<Z_Y>(y));
     i32 all[2] = {two.v[0], two.v[1]};
     work(all);
     return {(Z_STORED)all[0], (Z_STORED)all[1]};
 #else
-    return zc_gq_saturated(y);
+    return zc_gq_saturated<Z_Y>(y);
 #endif
 }

@@ -218,7 +218,7 @@ struct zc_gemm_pipe {
         if constexpr (ZC_STEPWISE)
             multiply_stepwise(at, warpgroup, thread, sum);
         else
-            multiply(at, warpgroup, thread, sum, [](int) {});
+            multiply(at, warpgroup, thread, sum, steps, [](int) {});
     }
     // The factors of product i of a stage, from its `part`th 32 bytes on: of block i / PIECES and piece i % PIECES.
     ZC_MEMBER u64 a_part(int stage, int warpgroup, int i, int part) const {
@@ -230,10 +230,10 @@ struct zc_gemm_pipe {
         const int piece = i % PIECES * Z_PRODUCT_N * LINE;
         return Z_TB ? zc_wgmma_along(b, piece + part * 32) : zc_wgmma_across(b, piece + part * 16 * LINE, PANEL);
     }
-    // read(stage): under its products; all threads have read when it returns.
-    template <class F> ZC_MEMBER void multiply(slot &at, int warpgroup, int thread, sums &sum, F read) const {
+    // So many steps. read(stage): under its products; all threads have read when it returns.
+    template <class F> ZC_MEMBER void multiply(slot &at, int warpgroup, int thread, sums &sum, int count, F read) const {
         int last = -1;
-        for (int k = 0; k < steps; k++, at.next()) {
+        for (int k = 0; k < count; k++, at.next()) {
             zc_barrier_wait(full(at.stage), at.parity);
             zc_wgmma_fence();
 #pragma unroll
@@ -379,12 +379,16 @@ struct zc_gemm_pipe {
     static ZC_MEMBER void write_piece(u32 panel, int thread, int group, const u32 *v) {
         zc_stmatrix_x4(panel + piece_of(thread, group), v);
     }
+    // The warpgroup's next panel, from which the copy engine has read what went through it.
+    ZC_MEMBER u32 take_panel(int warpgroup, int thread, int buffer) const {
+        if (thread == 0) zc_bulk_wait_read<STAGING - 1>();
+        zc_named_sync(1 + warpgroup, 128);
+        return panel_of(warpgroup, buffer);
+    }
     // Out of shared memory by the copy engine; lay_down(panel) writes it there; buffer: what the panel before the last left.
     template <class F>
     ZC_MEMBER void send(const zc_tensor_map *map, const zc_gemm_origin &to, int warpgroup, int thread, int &buffer, F lay_down) const {
-        const u32 panel = panel_of(warpgroup, buffer);
-        if (thread == 0) zc_bulk_wait_read<STAGING - 1>();
-        zc_named_sync(1 + warpgroup, 128);
+        const u32 panel = take_panel(warpgroup, thread, buffer);
         lay_down(panel);
         zc_async_fence();
         zc_named_sync(1 + warpgroup, 128);

@@ -1,7 +1,7 @@
 // Rows of a product's A for Hopper's copy engine, a line of 128 bytes of the summed axis a step: of a matrix, or with
 // Z_PATCHES windows of images with p.by_lines such lines of channels, rounded up; their taps follow each other, and B has an
 // item for each. Images have Z_SIDES sides, and their windows Z_ACROSS taps in a line (where there are two sides), Z_DOWN lines
-// in a plane (three). With Z_PAIR, so many such lines of a second pair of operands follow: pixels of images, one of
+// in a plane (three). With Z_PAIR, so many such lines of a second pair of operands come first: pixels of images, one of
 // every Z_PAIR_STRIDE1 x Z_PAIR_STRIDE2.
 //
 // With Z_BAND_IN and Z_BAND_OUT, channels of a group that come in and go out, A's depths count from where the group of a tile's
@@ -133,25 +133,27 @@ struct zc_sm90_rows {
         other.at[0] *= Z_PAIR_STRIDE2;
         other.at[1] *= Z_PAIR_STRIDE1;
     }
-    // Steps of the second pair, from 0 on; negative: of the first.
-    static ZC_MEMBER int second(const zc_gemm_sm90_params &p, int step) { return step - zc_sm90_first::steps(p); }
-    static ZC_MEMBER int steps(const zc_gemm_sm90_params &p) { return zc_sm90_first::steps(p) + Z_PAIR; }
+    // Steps of the first pair, from 0 on; negative: of the second.
+    static ZC_MEMBER int behind(int step) { return step - Z_PAIR; }
+    static ZC_MEMBER int steps(const zc_gemm_sm90_params &p) { return Z_PAIR + zc_sm90_first::steps(p); }
     static ZC_MEMBER int depth(const zc_gemm_sm90_params &p, int step) {
-        const int s = second(p, step);
-        return s < 0 ? zc_sm90_first::depth(p, step) : s * ZC_LINE_DEPTH;
+        const int s = behind(step);
+        return s < 0 ? step * ZC_LINE_DEPTH : zc_sm90_first::depth(p, s);
     }
     static ZC_MEMBER int b_item(const zc_gemm_sm90_params &p, int item, int step) {
-        return second(p, step) < 0 ? zc_sm90_first::b_item(p, item, step) : 0;
+        const int s = behind(step);
+        return s < 0 ? 0 : zc_sm90_first::b_item(p, item, s);
     }
     static ZC_MEMBER const zc_tensor_map *b(const zc_gemm_sm90_params &p, int step) {
-        return second(p, step) < 0 ? &p.b : &p.second_b;
+        return behind(step) < 0 ? &p.second_b : &p.b;
     }
     ZC_MEMBER void load(u32 to, u32 barrier, int step) const {
         const u16 point[Z_SIDES] = {};
-        if (second(first.p, step) < 0)
-            first.load(to, barrier, step);
-        else
+        const int s = behind(step);
+        if (s < 0)
             zc_patches_load(to, &first.p.second_a, barrier, depth(first.p, step), other.at, other.image, point);
+        else
+            first.load(to, barrier, s);
     }
 };
 #endif

@@ -15,7 +15,7 @@
 #include "support/expect.h"
 #include "support/op_text.h"
 
-#define OPERANDS_MAX 16
+#define OPERANDS_MAX 20
 
 typedef struct bench {
     zc_arena arena;

@@ -50,6 +50,39 @@ static void conv_pair(void **state)
                    "dimensions of both convolutions");
 }
 
+static void qlinear_conv_pair(void **state)
+{
+#define FIRST  "f32[] 1; u8[] 0; i8[1,1,1,1] 2; f32[] 1; i8[] 0; f32[] 1; i8[] 0; "
+#define SECOND "f32[] 1; u8[] 0; i8[1,1,1,1] 10; f32[] 1; i8[] 0; f32[] 2; u8[] 1"
+#define OTHERS "f32[]; u8[]; i8[1,1,1,1]; f32[]; i8[]; f32[]; i8[]"
+#define SUM    "sum=u8(round(f32(x0)+f32(x1)*2))"
+    (void)state;
+    /* 2 x + 2 (5 z + 1), of every second z; with biases of 1, and 4 that is 2 of a byte */
+    op_eval("QLinearConvPair", "second_strides=2,2 " SUM,
+            "u8[1,2,2,1] 1 2 3 4; " FIRST "u8[1,3,3,1] 1 2 3 4 5 6 7 8 9; " SECOND,
+            "u8[1,2,2,1] 14 36 78 100", 0);
+    op_eval("QLinearConvPair", "second_strides=2,2 " SUM,
+            "u8[1,2,2,1] 1 2 3 4; " FIRST "u8[1,3,3,1] 1 2 3 4 5 6 7 8 9; " SECOND
+            "; i32[1] 1; i32[1] 4",
+            "u8[1,2,2,1] 19 41 83 105", 0);
+    op_infer("QLinearConvPair", "pads=1,1,1,1 second_strides=2,2 sum=i8(x0)",
+             "u8[n,7,7,8]; f32[]; u8[]; i8[16,3,3,8]; f32[16]; i8[]; f32[]; i8[]; "
+             "u8[n,14,14,4]; f32[]; u8[]; i8[16,1,1,4]; f32[16]; i8[]; f32[]; u8[]",
+             "i8[n,7,7,16]");
+    op_infer_fails("QLinearConvPair", SUM,
+                   "u8[1,2,2,1]; " OTHERS
+                   "; u8[1,3,3,1]; f32[]; u8[]; i8[1,2,2,1]; f32[]; i8[]; f32[]; u8[]",
+                   1, "windows are not points");
+    op_infer_fails("QLinearConvPair", SUM, "u8[1,2,2,1]; " OTHERS "; u8[1,3,3,1]; " OTHERS, 1,
+                   "dimensions of both convolutions");
+    op_infer_fails("QLinearConvPair", "sum=f32(x0)+f32(x1)",
+                   "u8[1,2,2,1]; " OTHERS "; u8[1,2,2,1]; " OTHERS, 1, "the sum gives f32");
+#undef SUM
+#undef OTHERS
+#undef SECOND
+#undef FIRST
+}
+
 static void conv_image(void **state)
 {
     (void)state;
@@ -73,6 +106,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(squeeze_excite),
         cmocka_unit_test(conv_pair),
+        cmocka_unit_test(qlinear_conv_pair),
         cmocka_unit_test(conv_image),
     };
     return cmocka_run_group_tests_name("channels_last", tests, NULL, NULL);

@@ -1,0 +1,152 @@
+/* The sum of two convolutions' bytes in one step, on Hopper, where that is held to be no slower:
+ * behind opt_epilogue the sum is part of the last convolution of a block, and its other byte is the
+ * result of a shortcut, whose windows are points (QLinearConvPair). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/index.h"
+#include "kernels/conv_cost.h"
+#include "op/affine.h"
+#include "op/nhwc.h"
+#include "passes/cost.h"
+#include "passes/passes.h"
+#include "passes/query.h"
+
+enum { PIECE = 16 /* channels that the copy engine can address */ };
+
+typedef struct pairing {
+    zc_index x;
+    zc_pass *p;
+} pairing;
+
+static const zc_tensor *weights_of(const zc_graph *g, const zc_node *n)
+{
+    return zc_val(g, n->in[ZC_IN_QLinearConv_w])->data;
+}
+
+/* A plain one over two axes, channels last, without zero points of what it multiplies? */
+static bool is_plain(const zc_graph *g, const zc_node *n)
+{
+    if (n->op != ZC_OP_QLinearConv) return false;
+    const zc_attrs_QLinearConv *a = n->attrs;
+    const zc_tensor *w = weights_of(g, n);
+    return a->channels_last && a->taps_first && a->group == 1 && !a->band && !a->pool_shape.n &&
+           w && w->rank == 4 && w->dims[0] % PIECE == 0 && w->dims[3] % PIECE == 0 &&
+           zc_is_splat(g, n->in[ZC_IN_QLinearConv_x_zero], 0) &&
+           zc_is_splat(g, n->in[ZC_IN_QLinearConv_w_zero], 0);
+}
+
+/* Are its windows points, without padding? */
+static bool is_of_points(const zc_graph *g, const zc_node *n)
+{
+    const zc_attrs_QLinearConv *a = n->attrs;
+    const zc_tensor *w = weights_of(g, n);
+    bool plain = w->dims[1] == 1 && w->dims[2] == 1 && strcmp(a->auto_pad, "NOTSET") == 0;
+    for (int i = 0; i < a->pads.n; i++) plain = plain && a->pads.v[i] == 0;
+    return plain;
+}
+
+/* Have their operands the same types, and both a bias or none? */
+static bool are_alike(const zc_graph *g, const zc_node *a, const zc_node *b)
+{
+    bool alike = !zc_node_in(a, ZC_IN_QLinearConv_bias) == !zc_node_in(b, ZC_IN_QLinearConv_bias);
+    for (int i = 0; i < ZC_IN_QLinearConv_y_zero; i++)
+        alike = alike && zc_val(g, a->in[i])->type.dtype == zc_val(g, b->in[i])->type.dtype;
+    return alike;
+}
+
+/* Is n's epilogue a sum of its own byte and one other? */
+static bool is_sum(const pairing *p, const zc_node *n)
+{
+    const zc_graph *g = p->x.g;
+    const char *text = zc_op_epilogue(zc_op_get(n->op), n->attrs);
+    if (!text || n->nin != ZC_QLINEAR_CONV_INPUTS + 1) return false;
+    const zc_dtype types[] = {zc_val(g, n->in[ZC_IN_QLinearConv_y_zero])->type.dtype,
+                              zc_val(g, n->in[ZC_QLINEAR_CONV_INPUTS])->type.dtype};
+    zc_affine sum;
+    zc_expr *e = zc_calloc(1, sizeof *e);
+    bool is = e && zc_expr_parse(text, types, 2, NULL, 0, e, n->name, NULL) == ZC_OK &&
+              zc_affine_of(e, e->result[0], &sum) && sum.x[0] == 0 && sum.x[1] == 1;
+    free(e);
+    return is;
+}
+
+/* The convolution whose byte is the other one, which nobody else reads; NULL: it is made otherwise.
+ */
+static const zc_node *other_of(const pairing *p, zc_nid at)
+{
+    const zc_graph *g = p->x.g;
+    const zc_node *n = zc_node_at(g, at);
+    const zc_vid v = zc_node_in(n, ZC_QLINEAR_CONV_INPUTS);
+    const zc_nid id = v ? zc_producer(g, v) : 0;
+    const zc_node *other = id ? zc_node_at(g, id) : NULL;
+    const bool fits = other && is_plain(g, other) && is_of_points(g, other) &&
+                      !zc_op_epilogue(zc_op_get(other->op), other->attrs) &&
+                      p->x.uses.data[v] == 1 &&
+                      zc_index_place(&p->x, id)->block == zc_index_place(&p->x, at)->block &&
+                      zc_same_shape(&zc_val(g, v)->type, &zc_val(g, n->out[0])->type);
+    return fits && are_alike(g, n, other) ? other : NULL;
+}
+
+/* Is one step held to take no longer than two and a launch? What the second's result takes to be
+ * written and read is not counted: it is hidden behind what is done with sums. */
+static bool is_worth_it(const zc_graph *g, const zc_node *n, const zc_node *other)
+{
+    zc_conv_work first, second;
+    if (!zc_cost_conv(g, n, ZC_IN_QLinearConv_w, &first) ||
+        !zc_cost_conv(g, other, ZC_IN_QLinearConv_w, &second))
+        return false;
+    const double pair = zc_conv_pair_quant_us(&first, &second);
+    return isfinite(pair) &&
+           pair <= zc_conv_quant_us(&first) + zc_conv_quant_us(&second) + zc_cost_launch_us();
+}
+
+static bool join(pairing *p, zc_nid at, const zc_node *other)
+{
+    zc_graph *g = p->x.g;
+    const zc_nid ids[] = {at, zc_producer(g, other->out[0])};
+    const zc_attrs_QLinearConv *a = zc_node_at(g, at)->attrs, *b = other->attrs;
+    const zc_ints strides = b->strides;
+    const char *sum = a->epilogue;
+    zc_vid in[2 * ZC_QLINEAR_CONV_INPUTS] = {0};
+    for (int i = 0; i < 2; i++) {
+        const zc_conv_half half = zc_conv_half_of(&(zc_attrs_QLinearConvPair){0}, i == 1);
+        for (int j = 0; j < ZC_QLINEAR_CONV_INPUTS; j++)
+            in[half.in[j]] = zc_node_in(zc_node_at(g, ids[i]), j);
+    }
+    const int nin =
+        in[ZC_IN_QLinearConvPair_bias] ? (int)ZC_COUNTOF(in) : ZC_IN_QLinearConvPair_bias;
+    const zc_nid made =
+        zc_graph_node(g, NULL, ZC_OP_QLinearConvPair, zc_node_at(g, at)->name, nin, in, 1);
+    if (!made || !zc_graph_inherit(g, made, ids[0]) || !zc_graph_inherit(g, made, ids[1]))
+        return false;
+    zc_attrs_take(zc_op_get(ZC_OP_QLinearConvPair), zc_node_at(g, made)->attrs,
+                  zc_op_get(ZC_OP_QLinearConv), zc_node_at(g, at)->attrs);
+    ZC_NODE_SET(g, QLinearConvPair, made, sum, sum);
+    if (strides.n) ZC_NODE_SET(g, QLinearConvPair, made, second_strides, strides);
+    zc_node_at(g, made)->out[0] = zc_node_at(g, at)->out[0];
+    if (!zc_index_grow(&p->x) || !zc_index_take_place(&p->x, made, at)) return false;
+    zc_index_remove(&p->x, ids[1]);
+    ++p->p->changes;
+    return true;
+}
+
+static bool visit(zc_graph *g, zc_nid id, void *user)
+{
+    pairing *p = user;
+    const zc_node *n = zc_node_at(g, id);
+    if (!is_plain(g, n) || !zc_op_epilogue(zc_op_get(n->op), n->attrs)) return true;
+    const zc_node *other = other_of(p, id);
+    return !other || !is_sum(p, n) || !is_worth_it(g, n, other) || join(p, id, other);
+}
+
+zc_status zc_pass_opt_pair_bytes(zc_pass *p)
+{
+    pairing pairs = {.p = p};
+    if (!zc_pass_has(p, ZC_FAMILY_conv_quant_sm90)) return ZC_OK;
+    if (!zc_index_init(&pairs.x, p->g)) return zc_fail_nomem(p->diag, "uses", 0);
+    zc_status status = zc_each_node(p->g, &p->g->top, visit, &pairs, p->diag);
+    zc_index_fini(&pairs.x);
+    return status;
+}

@@ -99,12 +99,29 @@ zc_status zc_k_Transpose(zc_kctx *k)
     return permute(k, k->in[0].rank, k->in[0].dims, perm);
 }
 
+/* Quantised, then moved. */
+static zc_status quantise_permuted(zc_kctx *k, const int *perm)
+{
+    zc_attrs_QuantizeLinear attrs;
+    zc_tensor bytes = k->in[0];
+    size_t size = 0;
+    zc_attrs_default(zc_op_get(ZC_OP_QuantizeLinear), &attrs);
+    bytes.dtype = k->out[0].dtype;
+    bytes.data = zc_tensor_bytes(&bytes, &size) ? zc_scratch_get(k->scratch, size) : NULL;
+    if (!bytes.data) return zc_fail_nomem(k->diag, "quantised elements", size);
+    zc_kctx quantise = zc_inner(k, ZC_OP_QuantizeLinear, &attrs, k->nin, k->in, &bytes);
+    zc_kctx move = zc_inner(k, ZC_OP_Transpose, NULL, 1, &bytes, &k->out[0]);
+    ZC_TRY(zc_k_QuantizeLinear(&quantise));
+    return permute(&move, bytes.rank, bytes.dims, perm);
+}
+
 zc_status zc_k_TransposeCast(zc_kctx *k)
 {
     const zc_tensor *x = &k->in[0];
     zc_tensor *y = &k->out[0];
     int perm[ZC_MAX_RANK];
     ZC_TRY(order_of(k, &ZC_ATTRS(k, TransposeCast)->perm, perm));
+    if (zc_input(k, ZC_IN_TransposeCast_scale)) return quantise_permuted(k, perm);
     for (int64_t i = 0, n = zc_tensor_numel(y); i < n; i++) {
         int64_t at[ZC_MAX_RANK], in[ZC_MAX_RANK], from = 0;
         zc_coords(i, y->rank, y->dims, at);

@@ -27,7 +27,11 @@ static zc_status gen_cast(zc_gen *g)
     zc_gen_define(g, "ELEMENT", "%u", out > in ? in : out);
     zc_gen_type(g, "FROM", from);
     zc_gen_type(g, "TO", to);
-    zc_gen_define(g, "MOST", "%.9g", fmin(zc_half_max(to), FLT_MAX));
+    zc_gen_define(g, "QUANTISES", "%d", zc_gen_in(g, ZC_IN_TransposeCast_scale) != NULL);
+    if (zc_gen_in(g, ZC_IN_TransposeCast_scale))
+        zc_gen_type(g, "SCALE", zc_gen_in_type(g, ZC_IN_TransposeCast_scale));
+    else
+        zc_gen_define(g, "MOST", "%.9g", fmin(zc_half_max(to), FLT_MAX));
     return ZC_OK;
 }
 
@@ -133,12 +137,13 @@ static zc_status transpose(zc_launch *l)
 
 static zc_status transpose_cast(zc_launch *l)
 {
-    const zc_tensor *in = &l->in[0], *out = &l->out[0];
+    const zc_tensor *in = &l->in[0];
     int perm[ZC_MAX_RANK];
-    zc_move m = {0};
+    zc_move m = {.scale = zc_launch_in(l, ZC_IN_TransposeCast_scale),
+                 .zero = zc_launch_in(l, ZC_IN_TransposeCast_zero)};
     ZC_TRY(order_of(l, &ZC_ATTRS(l, TransposeCast)->perm, perm));
     put_order(in->rank, in->dims, perm, &m);
-    return zc_move_cast(l, &m, out->data, in->data);
+    return zc_move_cast(l, &m);
 }
 
 static zc_status depth_to_space(zc_launch *l)

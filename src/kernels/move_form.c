@@ -100,6 +100,8 @@ static zc_status run_strided(zc_launch *l, const zc_move *m, int64_t size, int u
     bool wide = (int64_t)1 << unit != size;
     p.in = from;
     p.out = to;
+    p.scale = m->scale;
+    p.zero = m->zero;
     p.rank = m->rank;
     p.total = 1;
     for (int d = 0; d < m->rank; d++) {
@@ -123,6 +125,8 @@ static void put_exchange(const zc_move *m, int across, void *to, const void *fro
     memset(p, 0, sizeof *p);
     p->in = from;
     p->out = to;
+    p->scale = m->scale;
+    p->zero = m->zero;
     p->size[0] = m->dims[across];
     p->size[1] = m->dims[last];
     p->to_stride = m->to[across];
@@ -173,18 +177,33 @@ static int exchanged_axis(const zc_move *m)
     return -1;
 }
 
+static bool by_pixels(const void *p, int64_t size)
+{
+    return size <= 4 && (uintptr_t)p % (uintptr_t)(PIXELS * size) == 0;
+}
+
 /* Are its planes few, its pixels dense, and all read and written by fours? */
-static bool interleaves(const zc_move *m, int across, int64_t size, const void *to,
-                        const void *from)
+static bool interleaves(const zc_move *m, int across)
 {
     int last = m->rank - 1;
-    const uintptr_t bytes = (uintptr_t)(PIXELS * size);
-    bool fits = size <= 4 && m->dims[last] >= 2 && m->dims[last] <= PLANES &&
-                m->to[across] == m->dims[last] && m->dims[across] % PIXELS == 0 &&
-                (uintptr_t)to % bytes == 0 && (uintptr_t)from % bytes == 0;
+    bool fits = m->dims[last] >= 2 && m->dims[last] <= PLANES && m->to[across] == m->dims[last] &&
+                m->dims[across] % PIXELS == 0;
     for (int d = 0; fits && d <= last; d++)
         if (d != across && (m->from[d] % PIXELS || (d < last && m->to[d] % PIXELS))) fits = false;
     return fits;
+}
+
+/* Elements of `in` bytes become some of `out` bytes. */
+static zc_status run_elements(zc_launch *l, const zc_move *m, int64_t in, int64_t out, void *to,
+                              const void *from)
+{
+    const int across = exchanged_axis(m);
+    const int64_t held = in < out ? in : out; /* on the way; strides count elements */
+    if (across >= 0 && m->dims[m->rank - 1] >= LEAST_SIDE)
+        return run_transpose(l, m, across, held, to, from);
+    if (across >= 0 && interleaves(m, across) && by_pixels(from, in) && by_pixels(to, out))
+        return run_interleave(l, m, across, to, from);
+    return run_strided(l, m, held, log2_of(held), to, from);
 }
 
 zc_status zc_move_run(zc_launch *l, const zc_move *m, int64_t size, void *to, const void *from)
@@ -196,14 +215,7 @@ zc_status zc_move_run(zc_launch *l, const zc_move *m, int64_t size, void *to, co
         return to == from
                    ? ZC_OK
                    : zc_launch_copy(l, to, from, (size_t)(size * (m->rank ? m->dims[0] : 1)));
-    if (!contiguous) {
-        int across = exchanged_axis(m);
-        if (across >= 0 && m->dims[last] >= LEAST_SIDE)
-            return run_transpose(l, m, across, size, to, from);
-        if (across >= 0 && interleaves(m, across, size, to, from))
-            return run_interleave(l, m, across, to, from);
-        return run_strided(l, m, size, log2_of(size), to, from);
-    }
+    if (!contiguous) return run_elements(l, m, size, size, to, from);
     uint64_t bytes[2 * ZC_MOVE_AXES + 3];
     int n = 0;
     bytes[n++] = (uint64_t)(uintptr_t)to;
@@ -216,16 +228,11 @@ zc_status zc_move_run(zc_launch *l, const zc_move *m, int64_t size, void *to, co
     return run_strided(l, m, size, zc_move_unit(n, bytes), to, from);
 }
 
-zc_status zc_move_cast(zc_launch *l, const zc_move *m, void *to, const void *from)
+zc_status zc_move_cast(zc_launch *l, const zc_move *m)
 {
-    const int64_t in = zc_move_size(&l->in[0]), out = zc_move_size(&l->out[0]);
-    const int64_t size =
-        in < out ? in : out; /* of what is held on the way; strides count elements */
+    const zc_tensor *in = &l->in[0], *out = &l->out[0];
     if (m->empty) return ZC_OK;
-    const int across = exchanged_axis(m);
-    if (across >= 0 && m->dims[m->rank - 1] >= LEAST_SIDE)
-        return run_transpose(l, m, across, size, to, from);
-    return run_strided(l, m, size, log2_of(size), to, from);
+    return run_elements(l, m, zc_move_size(in), zc_move_size(out), out->data, in->data);
 }
 
 /* ---- parts of a whole ---- */

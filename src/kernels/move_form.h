@@ -12,6 +12,7 @@ typedef struct zc_move {
     int rank;
     bool empty;
     int64_t dims[ZC_MOVE_AXES], to[ZC_MOVE_AXES], from[ZC_MOVE_AXES];
+    const void *scale, *zero; /* of elements that are quantised */
 } zc_move;
 
 /* Adds an axis inside the ones there are; at most ZC_MOVE_AXES. */
@@ -19,8 +20,8 @@ void zc_move_axis(zc_move *m, int64_t dim, int64_t to, int64_t from);
 /* Issues it, with entry points of move.cu; elements of `size` bytes. */
 zc_status zc_move_run(zc_launch *l, const zc_move *m, int64_t size, void *to, const void *from);
 
-/* The same with elements of another type, of kernels that cast (Z_CASTS). */
-zc_status zc_move_cast(zc_launch *l, const zc_move *m, void *to, const void *from);
+/* All of input 0 as output 0, whose elements have another type, by kernels that cast (Z_CASTS). */
+zc_status zc_move_cast(zc_launch *l, const zc_move *m);
 
 /* Is one of its operands or results a whole that holds the others along an axis? */
 static inline bool zc_moves_parts(zc_op op)

@@ -264,14 +264,32 @@ static bool is_narrow_float(zc_dtype t)
     return t == ZC_F32 || t == ZC_F16 || t == ZC_BF16;
 }
 
+/* One scale, f32 or of the elements' type, and perhaps a zero point. */
+static zc_status check_quantisation(zc_infer *f, zc_dtype from, zc_dtype to)
+{
+    const zc_type *scale = zc_in(f, ZC_IN_TransposeCast_scale);
+    const bool has_zero = zc_in_present(f, ZC_IN_TransposeCast_zero);
+    const zc_type *zero = has_zero ? zc_in(f, ZC_IN_TransposeCast_zero) : NULL;
+    if (scale->rank || (scale->dtype != ZC_F32 && scale->dtype != from))
+        return zc_infer_fail(f, "wrong scale (got %s of rank %d, need one of f32 or %s)",
+                             zc_dtype_name(scale->dtype), scale->rank, zc_dtype_name(from));
+    if (zero && (zero->rank || zero->dtype != to))
+        return zc_infer_fail(f, "wrong zero point (got %s of rank %d, need one of %s)",
+                             zc_dtype_name(zero->dtype), zero->rank, zc_dtype_name(to));
+    return ZC_OK;
+}
+
 zc_status zc_dt_transpose_cast(zc_infer *f)
 {
     const zc_dtype from = f->in[0].type.dtype, to = ZC_ATTRS(f, TransposeCast)->to;
-    if (!is_narrow_float(from) || !is_narrow_float(to))
-        return zc_infer_fail(f, "wrong element types (got %s to %s, need f32, f16 or bf16)",
-                             zc_dtype_name(from), to == ZC_NONE ? "none" : zc_dtype_name(to));
+    const bool quantises = zc_in_present(f, ZC_IN_TransposeCast_scale);
+    const bool makes = quantises ? to == ZC_I8 || to == ZC_U8 : is_narrow_float(to);
+    if (!is_narrow_float(from) || !makes)
+        return zc_infer_fail(f, "wrong element types (got %s to %s, need f32, f16 or bf16%s)",
+                             zc_dtype_name(from), to == ZC_NONE ? "none" : zc_dtype_name(to),
+                             quantises ? " to i8 or u8" : "");
     f->out[0].type.dtype = to;
-    return ZC_OK;
+    return quantises ? check_quantisation(f, from, to) : ZC_OK;
 }
 
 zc_status zc_infer_transpose_cast(zc_infer *f)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "passes/precision.h"
-#include "passes/query.h"
+#include "passes/quantised.h"
 
 const int64_t zc_to_last[ZC_LAYOUT_AXES + 1][ZC_LAYOUT_AXES] = {
     [3] = {0, 2, 1}, [4] = {0, 2, 3, 1}, [5] = {0, 2, 3, 4, 1}};
@@ -153,24 +153,60 @@ static zc_vid transposed(zc_layout *l, zc_vid v, const int64_t *perm)
     return zc_layout_result(l, n);
 }
 
-zc_nid zc_layout_cast(zc_layout *l, zc_vid v, const int64_t *perm, zc_dtype to)
+/* in: the plane, and what it is quantised by. */
+static zc_nid converted(zc_layout *l, int nin, const zc_vid *in, const int64_t *perm, zc_dtype to)
 {
-    const zc_type from = zc_val(l->g, v)->type;
+    const zc_type from = zc_val(l->g, in[0])->type;
     zc_type type = zc_layout_permuted(&from, perm);
     type.dtype = to;
-    zc_nid n = zc_layout_add(l, ZC_OP_TransposeCast, "layout", 1, &v, &type);
+    zc_nid n = zc_layout_add(l, ZC_OP_TransposeCast, "layout", nin, in, &type);
     if (!n) return 0;
     ZC_NODE_SET(l->g, TransposeCast, n, perm, (zc_ints){from.rank, perm});
     ZC_NODE_SET(l->g, TransposeCast, n, to, to);
     return n;
 }
 
-/* Of 16 bits that f32 was narrowed to, it is made of that. */
+zc_nid zc_layout_cast(zc_layout *l, zc_vid v, const int64_t *perm, zc_dtype to)
+{
+    return converted(l, 1, &v, perm, to);
+}
+
+static bool is_number(const zc_graph *g, zc_vid v)
+{
+    return !v || zc_val(g, v)->type.rank == 0;
+}
+
+/* What makes bytes of an input, for one reader; 0: v has not been made so. What computes floats can
+ * make bytes of them itself. */
+static zc_nid quantisation(const zc_layout *l, zc_vid v)
+{
+    const zc_nid q = l->half && l->uses[v] == 1 ? zc_producer(l->g, v) : 0;
+    const zc_node *n = q ? zc_node_at(l->g, q) : NULL;
+    if (!n || !zc_is_quantised(l->g, n) || zc_producer(l->g, n->in[0])) return 0;
+    const zc_vid scale = n->in[ZC_IN_QuantizeLinear_scale];
+    const zc_vid zero = zc_node_in(n, ZC_IN_QuantizeLinear_zero);
+    const zc_dtype by = zc_val(l->g, scale)->type.dtype;
+    const bool plain = !((const zc_attrs_QuantizeLinear *)n->attrs)->precision &&
+                       (by == ZC_F32 || by == zc_val(l->g, n->in[0])->type.dtype);
+    return plain && is_number(l->g, scale) && is_number(l->g, zero) ? q : 0;
+}
+
+static zc_vid quantised(zc_layout *l, zc_nid q, const int64_t *perm)
+{
+    const zc_node *node = zc_node_at(l->g, q);
+    const zc_dtype to = zc_val(l->g, node->out[0])->type.dtype;
+    zc_nid n = converted(l, node->nin, node->in, perm, to);
+    return n && zc_graph_inherit(l->g, n, q) ? zc_layout_result(l, n) : 0;
+}
+
+/* Of 16 bits that f32 was narrowed to, it is made of that; of bytes, of what was quantised. */
 zc_vid zc_layout_to_last(zc_layout *l, zc_vid v)
 {
     const int64_t *perm = zc_to_last[zc_layout_rank(l, v)];
     const zc_vid wide = zc_precision_origin(l->g, v);
-    if (!wide || zc_layout_is_line(l, v)) return transposed(l, v, perm);
+    const zc_nid q = quantisation(l, v);
+    if ((!wide && !q) || zc_layout_is_line(l, v)) return transposed(l, v, perm);
+    if (q) return quantised(l, q, perm);
     zc_nid n = zc_layout_cast(l, wide, perm, zc_val(l->g, v)->type.dtype);
     return n ? zc_layout_result(l, n) : 0;
 }

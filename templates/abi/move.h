@@ -17,6 +17,7 @@ struct zc_move_params {
     /* Transpose: axis 0 is contiguous in the source, axis 1 in the result; the other's stride. */
     long long size[2], to_stride, from_stride;
     struct zc_divisor tiles[2];
+    const void *scale, *zero; /* of quantised elements; zero may be NULL */
 };
 
 /* Parts of a whole along an axis that follow each other, copied one way or the other. Of each row,

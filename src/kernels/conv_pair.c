@@ -1,6 +1,15 @@
-/* ConvPair on any architecture (conv_pair.cu); on Hopper it is conv_sm90.c's. */
+/* ConvPair and QLinearConvPair on any architecture (conv_pair.cu, conv_pair_quant.cu); on Hopper
+ * they are conv_sm90.c's and conv_quant_sm90.c's. */
+#include <string.h>
+
 #include "abi/conv_pair.h"
-#include "kernels/window.h"
+#include "abi/conv_pair_quant.h"
+#include "kernels/conv_patches.h"
+#include "kernels/matmul.h"
+
+/* ---- floats ---- */
+
+enum { BLOCK = 256 };
 
 zc_status zc_gen_conv_pair(zc_gen *g)
 {
@@ -14,16 +23,14 @@ zc_status zc_gen_conv_pair(zc_gen *g)
     return zc_gen_epilogue(g);
 }
 
-static zc_status check(zc_launch *l)
+/* w: the first's weights. */
+static zc_status check(zc_launch *l, int w_at, const zc_conv_second *second)
 {
-    const zc_tensor *x = &l->in[ZC_IN_ConvPair_x], *w = &l->in[ZC_IN_ConvPair_w];
-    const zc_tensor *z = &l->in[ZC_IN_ConvPair_z], *v = &l->in[ZC_IN_ConvPair_v];
-    const zc_tensor *y = &l->out[0];
+    const zc_tensor *x = &l->in[0], *w = &l->in[w_at], *y = &l->out[0];
+    const zc_tensor *z = &l->in[second->x], *v = &l->in[second->w];
     bool fits = x->rank == 4 && w->rank == 4 && z->rank == 4 && v->rank == 4 && y->rank == 4 &&
                 x->dims[0] == y->dims[0] && z->dims[0] == y->dims[0] && x->dims[3] == w->dims[3] &&
-                z->dims[3] == v->dims[3] && w->dims[0] == y->dims[3] && v->dims[0] == y->dims[3] &&
-                (!zc_launch_has(l, ZC_IN_ConvPair_bias) ||
-                 zc_tensor_numel(&l->in[ZC_IN_ConvPair_bias]) == y->dims[3]);
+                z->dims[3] == v->dims[3] && w->dims[0] == y->dims[3] && v->dims[0] == y->dims[3];
     char t[128], u[128];
     if (fits) return ZC_OK;
     return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
@@ -31,31 +38,36 @@ static zc_status check(zc_launch *l)
                    zc_tensor_type_text(x, t, sizeof t), zc_tensor_type_text(w, u, sizeof u));
 }
 
-static zc_status put_windows(zc_launch *l, struct zc_conv_pair_params *p)
+static zc_status check_bias(zc_launch *l, int bias)
 {
-    const zc_tensor *x = &l->in[ZC_IN_ConvPair_x], *w = &l->in[ZC_IN_ConvPair_w];
-    const zc_tensor *z = &l->in[ZC_IN_ConvPair_z], *y = &l->out[0];
-    const zc_window_attrs second = {.strides = ZC_ATTRS(l, ConvPair)->second_strides};
+    if (!zc_launch_has(l, bias) || zc_tensor_numel(&l->in[bias]) == l->out[0].dims[3]) return ZC_OK;
+    return zc_fail(l->diag, ZC_ERR_MODEL, l->subject, "wrong bias (got %lld elements, need %lld)",
+                   (long long)zc_tensor_numel(&l->in[bias]), (long long)l->out[0].dims[3]);
+}
+
+/* The first's windows, of weights w, and which pixels the second's points are. */
+static zc_status put_windows(zc_launch *l, int w, const zc_conv_second *second,
+                             struct zc_window_params *first, long long *in, long long *stride)
+{
+    const zc_tensor *x = &l->in[0], *z = &l->in[second->x], *y = &l->out[0];
     zc_window_attrs a;
     zc_window window;
     int64_t group;
     for (int i = 0; i < 2; i++) {
-        p->second_in[i] = z->dims[1 + i];
-        p->second_stride[i] = zc_window_stride(&second, i);
-        if (zc_ceil_div(z->dims[1 + i], p->second_stride[i]) != y->dims[1 + i])
+        in[i] = z->dims[1 + i];
+        stride[i] = zc_window_stride(&second->a, i);
+        if (zc_ceil_div(in[i], stride[i]) != y->dims[1 + i])
             return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
                            "axis %d of the second convolution gives %lld pixels, need %lld", i + 1,
-                           (long long)zc_ceil_div(z->dims[1 + i], p->second_stride[i]),
-                           (long long)y->dims[1 + i]);
+                           (long long)zc_ceil_div(in[i], stride[i]), (long long)y->dims[1 + i]);
     }
     zc_window_attrs_of(l->op, l->attrs, &a, &group);
-    zc_window_resolve(&a, 2, x->dims + 1, y->dims + 1, w->dims + 1, &window);
-    return zc_launch_window(l, &window, &p->window);
+    zc_window_resolve(&a, 2, x->dims + 1, y->dims + 1, l->in[w].dims + 1, &window);
+    return zc_launch_window(l, &window, first);
 }
 
 zc_status zc_launch_conv_pair(zc_launch *l)
 {
-    enum { BLOCK = 256 };
     const zc_tensor *y = &l->out[0];
     struct zc_conv_pair_params p = {.x = l->in[ZC_IN_ConvPair_x].data,
                                     .w = l->in[ZC_IN_ConvPair_w].data,
@@ -63,14 +75,96 @@ zc_status zc_launch_conv_pair(zc_launch *l)
                                     .v = l->in[ZC_IN_ConvPair_v].data,
                                     .bias = zc_launch_in(l, ZC_IN_ConvPair_bias),
                                     .y = y->data};
-    ZC_TRY(check(l));
+    zc_conv_second second;
+    zc_conv_second_of(l->op, l->attrs, &second);
+    ZC_TRY(check(l, ZC_IN_ConvPair_w, &second));
+    ZC_TRY(check_bias(l, ZC_IN_ConvPair_bias));
     p.total = zc_tensor_numel(y);
     if (p.total == 0) return ZC_OK;
     p.n = y->dims[3];
     p.channels = l->in[ZC_IN_ConvPair_x].dims[3];
     p.second_channels = l->in[ZC_IN_ConvPair_z].dims[3];
-    ZC_TRY(put_windows(l, &p));
+    ZC_TRY(put_windows(l, ZC_IN_ConvPair_w, &second, &p.window, p.second_in, p.second_stride));
     ZC_TRY(zc_launch_epilogue(l, &p.fused));
+    zc_dim3 grid = {zc_launch_blocks(p.total, BLOCK, 16 * l->sm_count), 1, 1};
+    return zc_launch_kernel(l, 0, grid, BLOCK, 0, &p, sizeof p);
+}
+
+/* ---- bytes ---- */
+
+/* Of both convolutions, in order. */
+static void roles_of(zc_op op, zc_quant_roles roles[2])
+{
+    roles[0] = zc_quant_roles_of(op);
+    zc_quant_second_of(op, &roles[1]);
+}
+
+static zc_status put_sum(zc_gen *g, const zc_dtype *types)
+{
+    const char *text = ZC_ATTRS(g, QLinearConvPair)->sum;
+    zc_expr *e = zc_arena_alloc(g->arena, 1, sizeof *e);
+    if (!e) return zc_fail_nomem(g->diag, "sum of bytes", sizeof *e);
+    ZC_TRY(zc_expr_parse(text, types, 2, NULL, 0, e, g->step->name, g->diag));
+    return zc_gen_expr(g, "zx_sum", e, types, false);
+}
+
+zc_status zc_gen_conv_pair_quant(zc_gen *g)
+{
+    static const char *const names[2][3] = {{"X0", "W0", "Y0"}, {"X1", "W1", "Y1"}};
+    zc_dtype results[2], scales[2][3];
+    zc_quant_roles roles[2];
+    roles_of(g->step->op, roles);
+    for (int i = 0; i < 2; i++) {
+        const zc_quant_roles *r = &roles[i];
+        results[i] = zc_gen_in_type(g, r->y_zero);
+        zc_gen_type(g, names[i][0], zc_gen_in_type(g, r->in[ZC_GQ_A]));
+        zc_gen_type(g, names[i][1], zc_gen_in_type(g, r->in[ZC_GQ_B]));
+        zc_gen_type(g, names[i][2], results[i]);
+        scales[i][0] = zc_gen_in_type(g, r->in[ZC_GQ_A_SCALE]);
+        scales[i][1] = zc_gen_in_type(g, r->in[ZC_GQ_B_SCALE]);
+        scales[i][2] = zc_gen_in_type(g, r->y_scale);
+    }
+    if (memcmp(scales[0], scales[1], sizeof scales[0]) != 0)
+        return zc_gen_decline(g, "scales of several types");
+    zc_gen_type(g, "XS", scales[0][0]);
+    zc_gen_type(g, "WS", scales[0][1]);
+    zc_gen_type(g, "YS", scales[0][2]);
+    zc_gen_type(g, "Y", zc_gen_out_type(g, 0));
+    return put_sum(g, results);
+}
+
+static zc_status put_half(zc_launch *l, const zc_quant_roles *r, struct zc_conv_quant_half *h)
+{
+    const int64_t n = l->out[0].dims[3];
+    ZC_TRY(check_bias(l, r->bias));
+    *h = (struct zc_conv_quant_half){.x = l->in[r->in[ZC_GQ_A]].data,
+                                     .x_scale = l->in[r->in[ZC_GQ_A_SCALE]].data,
+                                     .x_zero = l->in[r->in[ZC_GQ_A_ZERO]].data,
+                                     .w = l->in[r->in[ZC_GQ_B]].data,
+                                     .w_scale = l->in[r->in[ZC_GQ_B_SCALE]].data,
+                                     .w_zero = l->in[r->in[ZC_GQ_B_ZERO]].data,
+                                     .y_scale = l->in[r->y_scale].data,
+                                     .y_zero = l->in[r->y_zero].data,
+                                     .bias = zc_launch_in(l, r->bias),
+                                     .channels = l->in[r->in[ZC_GQ_A]].dims[3]};
+    ZC_TRY(zc_launch_step(l, r->in[ZC_GQ_B_SCALE], n, &h->w_scale_step));
+    return zc_launch_step(l, r->in[ZC_GQ_B_ZERO], n, &h->w_zero_step);
+}
+
+zc_status zc_launch_conv_pair_quant(zc_launch *l)
+{
+    const zc_tensor *y = &l->out[0];
+    struct zc_conv_pair_quant_params p = {.y = y->data};
+    zc_quant_roles roles[2];
+    zc_conv_second second;
+    roles_of(l->op, roles);
+    zc_conv_second_of(l->op, l->attrs, &second);
+    ZC_TRY(check(l, roles[0].in[ZC_GQ_B], &second));
+    p.total = zc_tensor_numel(y);
+    if (p.total == 0) return ZC_OK;
+    p.n = y->dims[3];
+    for (int i = 0; i < 2; i++) ZC_TRY(put_half(l, &roles[i], &p.half[i]));
+    ZC_TRY(put_windows(l, roles[0].in[ZC_GQ_B], &second, &p.window, p.second_in, p.second_stride));
     zc_dim3 grid = {zc_launch_blocks(p.total, BLOCK, 16 * l->sm_count), 1, 1};
     return zc_launch_kernel(l, 0, grid, BLOCK, 0, &p, sizeof p);
 }

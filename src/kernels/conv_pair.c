@@ -7,23 +7,11 @@
 #include "kernels/conv_patches.h"
 #include "kernels/matmul.h"
 
-/* ---- floats ---- */
+/* ---- what both launches share ---- */
 
 enum { BLOCK = 256 };
 
-zc_status zc_gen_conv_pair(zc_gen *g)
-{
-    zc_dtype dtype = zc_gen_out_type(g, 0), bias = zc_gen_in_type(g, ZC_IN_ConvPair_bias);
-    for (int i = 0; i < ZC_IN_ConvPair_bias; i++)
-        if (zc_gen_in_type(g, i) != dtype) return zc_gen_decline(g, "operands of several types");
-    if (dtype == ZC_F64 || (bias != ZC_NONE && bias != dtype))
-        return zc_gen_decline(g, "element type %s", zc_dtype_name(dtype));
-    zc_gen_type(g, "X", dtype);
-    zc_gen_define(g, "HAS_BIAS", "%d", bias != ZC_NONE);
-    return zc_gen_epilogue(g);
-}
-
-/* w: the first's weights. */
+/* w_at: the first's weights. */
 static zc_status check(zc_launch *l, int w_at, const zc_conv_second *second)
 {
     const zc_tensor *x = &l->in[0], *w = &l->in[w_at], *y = &l->out[0];
@@ -64,6 +52,20 @@ static zc_status put_windows(zc_launch *l, int w, const zc_conv_second *second,
     zc_window_attrs_of(l->op, l->attrs, &a, &group);
     zc_window_resolve(&a, 2, x->dims + 1, y->dims + 1, l->in[w].dims + 1, &window);
     return zc_launch_window(l, &window, first);
+}
+
+/* ---- floats ---- */
+
+zc_status zc_gen_conv_pair(zc_gen *g)
+{
+    zc_dtype dtype = zc_gen_out_type(g, 0), bias = zc_gen_in_type(g, ZC_IN_ConvPair_bias);
+    for (int i = 0; i < ZC_IN_ConvPair_bias; i++)
+        if (zc_gen_in_type(g, i) != dtype) return zc_gen_decline(g, "operands of several types");
+    if (dtype == ZC_F64 || (bias != ZC_NONE && bias != dtype))
+        return zc_gen_decline(g, "element type %s", zc_dtype_name(dtype));
+    zc_gen_type(g, "X", dtype);
+    zc_gen_define(g, "HAS_BIAS", "%d", bias != ZC_NONE);
+    return zc_gen_epilogue(g);
 }
 
 zc_status zc_launch_conv_pair(zc_launch *l)

@@ -47,13 +47,11 @@ bool zc_gen_zero_point(const zc_gen *g, int i)
  * is not known. */
 static double largest(const zc_gen *g, int i, bool divides)
 {
-    const zc_pvalue *v = zc_gen_in(g, i);
-    if (!v || v->kind != ZC_P_CONST || !v->data || !zc_gen_static(v)) return INFINITY;
     zc_tensor t;
     double most = 0;
-    zc_gen_tensor(v, &t);
+    if (!zc_gen_constant(g, i, &t)) return INFINITY;
     for (int64_t e = 0; e < zc_tensor_numel(&t); e++) {
-        const double x = zc_load_f64(t.dtype, v->data, e), by = fabs(divides ? 1 / x : x);
+        const double x = zc_load_f64(t.dtype, t.data, e), by = fabs(divides ? 1 / x : x);
         if (!(by <= most)) most = by == by ? by : INFINITY;
     }
     return most;

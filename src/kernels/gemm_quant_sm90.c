@@ -25,23 +25,15 @@ typedef struct scaling {
     zc_tensor a, b, y, bias; /* scales, and a bias of rank -1 where there is none */
 } scaling;
 
-static bool constant_of(const zc_gen *g, int i, zc_tensor *t)
-{
-    const zc_pvalue *v = i < 0 ? NULL : zc_gen_in(g, i);
-    if (!v || v->kind != ZC_P_CONST || !v->data || !zc_gen_static(v)) return false;
-    zc_gen_tensor(v, t);
-    t->data = (void *)(uintptr_t)v->data;
-    return true;
-}
-
 /* false: not all of it is known, or rows have scales of their own. */
 static bool scaling_of(const zc_gen *g, const zc_quant_roles *r, scaling *s)
 {
     const bool biased = r->bias >= 0 && zc_gen_in(g, r->bias);
     s->bias.rank = -1;
-    return r->y_scale >= 0 && constant_of(g, r->in[ZC_GQ_A_SCALE], &s->a) &&
-           constant_of(g, r->in[ZC_GQ_B_SCALE], &s->b) && constant_of(g, r->y_scale, &s->y) &&
-           (!biased || constant_of(g, r->bias, &s->bias)) && zc_tensor_numel(&s->a) == 1;
+    return r->y_scale >= 0 && zc_gen_constant(g, r->in[ZC_GQ_A_SCALE], &s->a) &&
+           zc_gen_constant(g, r->in[ZC_GQ_B_SCALE], &s->b) &&
+           zc_gen_constant(g, r->y_scale, &s->y) &&
+           (!biased || zc_gen_constant(g, r->bias, &s->bias)) && zc_tensor_numel(&s->a) == 1;
 }
 
 /* Element i, or the only one. */

@@ -102,6 +102,15 @@ void zc_gen_tensor(const zc_pvalue *v, zc_tensor *out)
     for (int d = 0; d < v->rank; d++) out->dims[d] = v->dims[d].k;
 }
 
+bool zc_gen_constant(const zc_gen *g, int i, zc_tensor *out)
+{
+    const zc_pvalue *v = i < 0 ? NULL : zc_gen_in(g, i);
+    if (!v || v->kind != ZC_P_CONST || !v->data || !zc_gen_static(v)) return false;
+    zc_gen_tensor(v, out);
+    out->data = (void *)(uintptr_t)v->data;
+    return true;
+}
+
 /* Constants multiplied, the other factors as they are; false: what is known only when run, or too
  * many factors. */
 static bool split_product(const zc_gen *g, const zc_dim *factors, int n, int64_t *known,

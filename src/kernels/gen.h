@@ -86,6 +86,8 @@ bool zc_gen_static(const zc_pvalue *v);
 bool zc_gen_all_static(const zc_gen *g);
 /* The shape of a value whose dimensions are certain. */
 void zc_gen_tensor(const zc_pvalue *v, zc_tensor *out);
+/* Operand i with its elements; false: it is no constant, or absent (also where i is negative). */
+bool zc_gen_constant(const zc_gen *g, int i, zc_tensor *out);
 
 /* The product of dimensions that decides the configuration. Where it is certain, low and high are
  * it. Else the generator is called for each range of it, up to bounds[0], bounds[1] ... and beyond

@@ -108,12 +108,20 @@ struct zc_conv_few_bytes : zc_conv_few<zc_few_lines::BYTES> {
     template <class WAIT> ZC_MEMBER void run(WAIT wait) const {
         i32 sum[Z_PIXELS / 2];
         piece pieces[PIECES];
-        begin(wait);
+        zc_gq_shared shared;
+        zc_gq_made made;
+        const auto make = [&] {
+            shared = zc_gq_share(q);
+            made = zc_gq_make(shared, ask_column());
+        };
+        begin([&] {
+            if (ZC_GQ_CONSTANT) make();
+            wait();
+        });
+        if (!ZC_GQ_CONSTANT) make();
         if (Z_ZERO_A || Z_ZERO_B) clear_sums();
         ask(pieces);
         const u32 zero_a = (u32)zc_gq_zero_a(q, item, 0);
-        const zc_gq_shared shared = zc_gq_share(q);
-        const zc_gq_made made = zc_gq_make(shared, ask_column());
         multiply(sum, [&](int i) { add_line(i); });
         if (has_channel()) lines.lay(line(), made, depth(q.k));
         put_sums(sum);

@@ -38,16 +38,18 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     static ZC_MEMBER int member(int warpgroup, int thread) { return Z_PINGPONG ? thread : warpgroup * 128 + thread; }
     static ZC_MEMBER void meet_team(int warpgroup) { zc_named_sync(Z_PINGPONG ? 1 + warpgroup : 6, TEAM); }
 
+    // Of a pair of operands each product has its columns, the second one's behind the first one's.
+    static constexpr int PRODUCTS = ZC_GQ_PAIR ? 2 : 1;
     typedef zc_gq_lines<Z_TILE_M, Z_TILE_N> team_lines;
-    ZC_MEMBER team_lines lines_of(int warpgroup) const {
-        return team_lines(this->memory + PIPE::RING + PIPE::RESULTS + (Z_PINGPONG ? warpgroup * team_lines::BYTES : 0));
+    ZC_MEMBER team_lines lines_of(int warpgroup, int product = 0) const {
+        return team_lines(this->memory + PIPE::RING + PIPE::RESULTS + (Z_PINGPONG ? warpgroup : product) * team_lines::BYTES);
     }
 
     const zc_gemm_quant_params &q;
     const zc_gq_second &second;
 
     ZC_MEMBER zc_gemm_quant_sm90(const zc_gemm_quant_sm90_params &p, unsigned char *memory)
-        : zc_gemm_tiles<PIPE>(p.product, memory, PIPE::RESULTS + (Z_PINGPONG ? 2 : 1) * team_lines::BYTES), q(p.quant),
+        : zc_gemm_tiles<PIPE>(p.product, memory, PIPE::RESULTS + (Z_PINGPONG ? 2 : PRODUCTS) * team_lines::BYTES), q(p.quant),
           second(p.second) {}
 
     // ---- sums of lines ----
@@ -98,26 +100,42 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
 
     // Asked for before the results of the tile in front, made of that before the products, and laid down behind them; not again for
     // the same ones.
-    ZC_MEMBER void ask_columns(const zc_gemm_origin &t, int member, zc_gq_own (&own)[COLUMNS]) const {
+    typedef zc_gq_shared all_shared[PRODUCTS];
+    typedef zc_gq_own all_own[PRODUCTS][COLUMNS];
+    typedef zc_gq_made all_made[PRODUCTS][COLUMNS];
+
+    ZC_MEMBER void share(all_shared &shared) const {
+        shared[0] = zc_gq_share(q);
+#ifdef Z_PAIR
+        shared[1] = zc_gq_share(second);
+#endif
+    }
+    ZC_MEMBER void ask_columns(const zc_gemm_origin &t, int member, all_own &own) const {
         const zc_gq_item item = zc_gq_batch(q, t.item);
 #pragma unroll
         for (int i = 0; i < COLUMNS; i++) {
-            const i64 at = t.col + member + i * TEAM;
-            own[i] = zc_gq_ask(q, item, at < q.n ? at : q.n - 1);
+            const i64 at = t.col + member + i * TEAM, col = at < q.n ? at : q.n - 1;
+            own[0][i] = zc_gq_ask(q, item, col);
+#ifdef Z_PAIR
+            own[1][i] = zc_gq_ask(second, col);
+#endif
         }
     }
-    ZC_MEMBER void make_columns(const zc_gq_shared &shared, const zc_gq_own (&own)[COLUMNS], zc_gq_made (&made)[COLUMNS]) const {
+    ZC_MEMBER void make_columns(const all_shared &shared, const all_own &own, all_made &made) const {
 #pragma unroll
-        for (int i = 0; i < COLUMNS; i++) made[i] = zc_gq_make(shared, own[i]);
+        for (int product = 0; product < PRODUCTS; product++)
+#pragma unroll
+            for (int i = 0; i < COLUMNS; i++) made[product][i] = zc_gq_make(shared[product], own[product][i]);
     }
-    ZC_MEMBER void lay_columns(int warpgroup, int thread, const zc_gq_made (&made)[COLUMNS]) const {
+    ZC_MEMBER void lay_columns(int warpgroup, int thread, const all_made &made) const {
         if (ZC_GQ_LINES == 0) meet_team(warpgroup); // all have what they need of those before
 #pragma unroll
-        for (int i = 0; i < COLUMNS; i++) {
-            const int at = member(warpgroup, thread) + i * TEAM;
-            if (at >= Z_TILE_N) break;
-            lines_of(warpgroup).lay(at, made[i], (u32)q.k);
-        }
+        for (int product = 0; product < PRODUCTS; product++)
+#pragma unroll
+            for (int i = 0; i < COLUMNS; i++) {
+                const int at = member(warpgroup, thread) + i * TEAM;
+                if (at < Z_TILE_N) lines_of(warpgroup, product).lay(at, made[product][i], (u32)q.k);
+            }
         meet_team(warpgroup);
     }
 
@@ -147,13 +165,8 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         zc_gq_with with;
         row rows[ROWS];
     };
-    // Of any tile.
-    ZC_MEMBER void see(view &v) const {
-        v.shared = zc_gq_share(q);
-        v.with = zc_gq_with_of(p.g.fused);
-    }
-    ZC_MEMBER void see(const zc_gemm_origin &t, int warpgroup, int thread, view &v) const {
-        const team_lines laid = lines_of(warpgroup);
+    ZC_MEMBER void see(const zc_gemm_origin &t, int warpgroup, int thread, view &v, int product = 0) const {
+        const team_lines laid = lines_of(warpgroup, product);
         const int top = (Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS * 64) + thread / 32 * 16 + thread % 32 / 4;
         v.item = zc_gq_batch(q, t.item);
         v.t = t;
@@ -264,29 +277,15 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
                 for (int i = 0; i < 2; i++) *(zc_gq_two *)(laid + place[j] + i * 8 * PIPE::LINE) = out[j][i];
         }
     }
-    // Of a tile's first product: the columns that are asked for, and of the second pair what becomes of it.
+    // What becomes of the second product of a pair: bytes in the panel that the results will go through.
 #ifdef Z_PAIR
     static_assert(ZC_GQ_LINES == 0 && Z_TENSOR_Y && !Z_PINGPONG && PIPE::BLOCKS == 1 && PANELS == 1, "one panel, no zero points");
 
-    ZC_MEMBER void ask_first(const zc_gemm_origin &t, int member, zc_gq_own (&own)[COLUMNS]) const {
-#pragma unroll
-        for (int i = 0; i < COLUMNS; i++) {
-            const i64 at = t.col + member + i * TEAM;
-            own[i] = zc_gq_ask(second, at < q.n ? at : q.n - 1);
-        }
-    }
-    // own: the second pair's columns, and then the first's. sum: both products have the same registers, as the compiler does not
-    // know that the first step of one does not read them.
-    ZC_MEMBER void lay_second(const zc_gemm_origin &t, const zc_gq_shared &shared, int warpgroup, int thread, slot &at, int buffer,
-                              zc_gq_own (&own)[COLUMNS], typename PIPE::sums &sum) const {
-        zc_gq_made columns[COLUMNS];
+    ZC_MEMBER void lay_second(const zc_gemm_origin &t, const zc_gq_shared &shared, int warpgroup, int thread, int buffer,
+                              const typename PIPE::sums &sum) const {
         view v;
         v.shared = shared;
-        make_columns(shared, own, columns);
-        multiply(at, warpgroup, thread, sum, ZC_GQ_PAIR);
-        lay_columns(warpgroup, thread, columns);
-        ask_columns(t, member(warpgroup, thread), own);
-        see(t, warpgroup, thread, v);
+        see(t, warpgroup, thread, v, 1);
         const u32 panel = this->take_panel(warpgroup, thread, buffer);
         lay_panel(v, 0, 0, thread, sum[0], this->memory + (panel - this->smem), panel,
                   [&](const row &r, int at, const zc_gq_column(&c)[2], const i32 *sum, u16) {
@@ -294,27 +293,28 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
                       return zc_unpack<Z_STORED>(zc_gq_saturated<zc_gq_other>(y)); // its bits
                   });
     }
-#else
-    ZC_MEMBER void ask_first(const zc_gemm_origin &t, int member, zc_gq_own (&own)[COLUMNS]) const { ask_columns(t, member, own); }
 #endif
 
+    static ZC_MEMBER void await_front() {
+        zc_grid_wait();
+        zc_grid_launch();
+    }
     ZC_MEMBER void consume(int warpgroup) const {
         const int thread = threadIdx.x % 128;
         const int mine = member(warpgroup, thread), step = this->tile_step() * (Z_PINGPONG ? 2 : 1); // to its next tile
         slot at = {};
         int turn = 0, buffer = 0;
-        zc_gq_own own[COLUMNS];
-        zc_gq_made columns[COLUMNS];
-        bool others = true; // than lie in shared memory
-        zc_grid_wait();
-        zc_grid_launch();
+        all_shared shared;
+        all_own own;
+        all_made columns;
+        bool others = true, waits = ZC_GQ_CONSTANT; // other columns than lie in shared memory; for the kernel in front
+        if (!waits) await_front();
+        share(shared);
         view v;
-        see(v);
-#ifdef Z_PAIR
-        const zc_gq_shared second_shared = zc_gq_share(second);
-#endif
+        v.shared = shared[0];
+        v.with = zc_gq_with_of(p.g.fused);
         zc_gemm_origin place = this->place_of(this->first_tile() + (Z_PINGPONG ? warpgroup * this->tile_step() : 0));
-        ask_first(place, mine, own);
+        ask_columns(place, mine, own);
         // A parity cannot tell a phase from the one two before it: the two enter their products in turn.
         if (Z_PINGPONG && warpgroup == 1) zc_named_arrive(4, 256);
         for (int tile = this->first_tile(); tile < tiles; tile += this->tile_step(), turn ^= Z_PINGPONG) {
@@ -324,21 +324,26 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
             }
             const zc_gemm_origin t = place;
             typename PIPE::sums sum;
-#ifdef Z_PAIR
-            lay_second(t, second_shared, warpgroup, thread, at, buffer, own, sum);
-#endif
-            if (others) make_columns(v.shared, own, columns);
+            if (others) make_columns(shared, own, columns);
+            if (waits) await_front();
+            waits = false;
             if (Z_PINGPONG) zc_named_sync(4 + warpgroup, 256);
+#ifdef Z_PAIR
+            // Both products have the same registers, as the compiler does not know that the first step of one does not read them.
+            multiply(at, warpgroup, thread, sum, ZC_GQ_PAIR);
+            if (others) lay_columns(warpgroup, thread, columns);
+            lay_second(t, shared[1], warpgroup, thread, buffer, sum);
+#endif
             multiply(at, warpgroup, thread, sum, this->steps - ZC_GQ_PAIR);
             if (Z_PINGPONG) {
                 this->await_tile(at);
                 zc_named_arrive(4 + (warpgroup ^ 1), 256);
             }
-            if (others) lay_columns(warpgroup, thread, columns);
+            if (others && !ZC_GQ_PAIR) lay_columns(warpgroup, thread, columns);
             if (tile + step < tiles) {
                 place = this->place_of(tile + step);
-                others = ZC_GQ_PAIR || ZC_GQ_LINES > 0 || place.col != t.col || place.item != t.item;
-                if (others) ask_first(place, mine, own);
+                others = ZC_GQ_LINES > 0 || place.col != t.col || place.item != t.item;
+                if (others) ask_columns(place, mine, own);
             }
             see(t, warpgroup, thread, v);
             if constexpr (Z_TENSOR_Y)

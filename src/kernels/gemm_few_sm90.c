@@ -24,7 +24,6 @@ enum {
     TILINGS = TILE_MOST / 8 * 4 * 3,
     ROWS_OF_BYTES = 8, /* so many or fewer take as long as B's bytes */
     SHARED_MOST = 3,   /* blocks that share a multiprocessor */
-    RESERVED = 1024,   /* bytes of its shared memory that a block takes beside its own */
     SHAPES = TILINGS * SHARED_MOST
 };
 
@@ -93,7 +92,7 @@ static double cost_of_bytes(const problem *p, const candidate *c)
 static int stages_of(const candidate *c, int shared)
 {
     const int fit = ZC_SM90_SMEM / ZC_SM90_LINE / SIDE;
-    const uint32_t most = (ZC_SM90_SMEM + RESERVED) / (uint32_t)shared - RESERVED;
+    const uint32_t most = (uint32_t)zc_sm90_smem(shared);
     candidate with = *c;
     with.stages = c->steps < fit ? c->steps : fit;
     while (with.stages && smem_of(&with) > most) with.stages--;

@@ -76,8 +76,32 @@ static int wholes(const zc_gen *g, int64_t depth)
     return others && words > others ? words : others;
 }
 
+static bool constant(const zc_gen *g, int i)
+{
+    const zc_pvalue *v = i < 0 ? NULL : zc_gen_in(g, i);
+    return !v || v->kind == ZC_P_CONST;
+}
+
+/* Are scales, zero points and biases constants of the plan? */
+static bool constants(const zc_gen *g, const zc_quant_roles *r)
+{
+    bool all = constant(g, r->y_scale) && constant(g, r->y_zero) && constant(g, r->bias);
+    for (int v = 0; v < ZC_GQ_OPERANDS; v++)
+        all = all && (v == ZC_GQ_A || v == ZC_GQ_B || constant(g, r->in[v]));
+    return all;
+}
+
+static bool all_constants(const zc_gen *g)
+{
+    const zc_quant_roles r = zc_quant_roles_of(g->step->op);
+    zc_quant_roles second;
+    return constants(g, &r) &&
+           (!zc_quant_second_of(g->step->op, &second) || constants(g, &second));
+}
+
 zc_status zc_gen_quant_sm90_spec(zc_gen *g, const zc_sm90_problem *p)
 {
+    if (all_constants(g)) zc_gen_define(g, "SCALES_CONSTANT", "1");
     zc_gen_define(g, "WHOLES", "%d", wholes(g, p->steps * ZC_SM90_LINE));
     zc_gen_type(g, "T", zc_gen_in_type(g, zc_quant_roles_of(g->step->op).in[ZC_GQ_A]));
     zc_gen_type(g, "STORED", zc_gen_out_type(g, 0));

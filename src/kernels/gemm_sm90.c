@@ -78,13 +78,13 @@ static bool panels_overlap(const problem *p)
     return p->uneven && !p->moments && !p->piece && !p->column_words && !p->scales;
 }
 
-/* What gemm_quant_sm90.cu has beside the ring: panels that results go through; of each team columns
- * with their scales, and sums of lines. */
+/* What gemm_quant_sm90.cu has beside the ring: panels that results go through; of each team, or of
+ * both products of a pair, columns with their scales, and sums of lines. */
 int zc_sm90_byte_smem(const zc_sm90_problem *p, int tile_m, int tile_n, bool pingpong)
 {
     enum { WORD = 4, COLUMN = 24, PANELS = 2 * ZC_SM90_RESULTS };
     int team = tile_m * WORD + tile_n * (COLUMN + p->column_words * WORD);
-    return (pingpong ? 2 : 1) * team + (p->piece ? 0 : PANELS);
+    return (pingpong || p->pair ? 2 : 1) * team + (p->piece ? 0 : PANELS);
 }
 
 /* The copy engine stores panels of 128 columns of bytes, of which those beyond the tile have to lie

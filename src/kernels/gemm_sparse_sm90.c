@@ -19,7 +19,6 @@ enum {
     COLUMNS = GROUPS * ZC_SPARSE_SIDE,
     THREADS = GROUPS * 128 + 32,
     PITCH = COLUMNS + 4, /* of the sums' lines */
-    RESERVED = 1024,     /* bytes of shared memory that a block takes beside its own */
     STAGES_LEAST = 2,
     REGISTERS = 65536, /* of a multiprocessor */
     BESIDE = 44        /* of a thread, beside its sums */
@@ -110,7 +109,7 @@ static bool shares_axis(const problem *p, const candidate *c)
 /* As many stages as fit beside the other blocks of the multiprocessor. */
 static bool set_stages(candidate *c)
 {
-    const int fits = (ZC_SM90_SMEM + RESERVED) / c->shares - RESERVED;
+    const int fits = zc_sm90_smem(c->shares);
     c->stages = ZC_SM90_STAGES;
     while (c->stages >= STAGES_LEAST && smem_of(c) > fits) c->stages--;
     return c->stages >= STAGES_LEAST;

@@ -18,7 +18,6 @@ enum {
     RUN_MOST = 128,   /* codes that are summed as integers */
     ROWS_MOST = 16,   /* of a block */
     SLOTS_MOST = 8,
-    RESERVED = 1024,      /* bytes of shared memory that a block takes beside its own */
     REGISTERS = 65536,    /* of a multiprocessor */
     REGISTERS_MOST = 255, /* of a thread */
     REGISTERS_BESIDE = 64 /* of a thread, beside its part of x */
@@ -118,7 +117,7 @@ static double cost(const problem *p, const candidate *c)
  */
 static bool set_slots(const problem *p, candidate *c)
 {
-    const uint32_t most = (ZC_SM90_SMEM + RESERVED) / (uint32_t)c->shares - RESERVED;
+    const uint32_t most = (uint32_t)zc_sm90_smem(c->shares);
     const int64_t tiles = zc_ceil_div(
         zc_ceil_div(p->s.w.n, c->cols),
         zc_sm90_gemv_blocks(p->s.w.n, c->cols, c->parts, (int64_t)c->blocks * p->sm_count) /

@@ -21,7 +21,6 @@ enum {
     SLOTS_MOST = 8,
     ROWS_BY_COST = 1,     /* more are the tuner's alone */
     STEPS_MOST = 64,      /* of a warp, whose part of A lies in registers */
-    RESERVED = 1024,      /* bytes of shared memory that a block takes beside its own */
     REGISTERS = 65536,    /* of a multiprocessor */
     REGISTERS_BESIDE = 56 /* of a thread, beside its part of A */
 };
@@ -89,7 +88,7 @@ static double cost(const problem *p, const candidate *c)
 /* As many slots as fit beside the other blocks of the multiprocessor. */
 static bool set_slots(const problem *p, candidate *c)
 {
-    const uint32_t most = (ZC_SM90_SMEM + RESERVED) / (uint32_t)c->shares - RESERVED;
+    const uint32_t most = (uint32_t)zc_sm90_smem(c->shares);
     c->slots = SLOTS_MOST;
     while (c->slots && smem_of(p, c) > most) c->slots--;
     return c->slots > 0;

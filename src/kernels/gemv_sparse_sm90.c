@@ -18,7 +18,6 @@ enum {
     ROWS_AT_ONCE = 8, /* of x, of a product */
     SLOTS_MOST = 8,
     X_WORDS = 8,         /* of a tile, that a lane has of as many rows as are multiplied at once */
-    RESERVED = 1024,     /* bytes of shared memory that a block takes beside its own */
     REGISTERS = 65536,   /* of a multiprocessor */
     REGISTERS_MOST = 255 /* of a thread */
 };
@@ -120,7 +119,7 @@ static double cost(const problem *p, const candidate *c)
 /* As many slots as fit beside the other blocks of the multiprocessor, and as a warp has use for. */
 static bool set_slots(const problem *p, candidate *c)
 {
-    const uint32_t fits = (ZC_SM90_SMEM + RESERVED) / (uint32_t)c->shares - RESERVED;
+    const uint32_t fits = (uint32_t)zc_sm90_smem(c->shares);
     const load l = load_of(p, c);
     const int64_t tiles = zc_ceil_div(l.parts, l.blocks) * c->steps;
     c->slots = tiles < SLOTS_MOST ? (int)tiles : SLOTS_MOST;

@@ -117,6 +117,11 @@ zc_status zc_gen_sm90_tall(zc_gen *g, const zc_matmul_sizes *s)
     return zc_gen_decline(g, "too few rows for tiles of Hopper's warpgroup products");
 }
 
+int zc_sm90_smem(int shares)
+{
+    return (ZC_SM90_SMEM + ZC_SM90_RESERVED) / shares - ZC_SM90_RESERVED;
+}
+
 int zc_sm90_stages(int tile_m, int b_lines, uint32_t other)
 {
     int stage = (tile_m + b_lines) * ZC_SM90_LINE + 16, fit = (int)(ZC_SM90_SMEM - other) / stage;

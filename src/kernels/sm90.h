@@ -15,6 +15,7 @@ enum {
     ZC_SM90_RESULTS = 2 * ZC_SM90_PANEL, /* panels that a warpgroup's results go through */
     ZC_SM90_LAID = 64 * (64 * 4 + 16),   /* ... or that threads store, f32 */
     ZC_SM90_SMEM = 232448,               /* of a block at most */
+    ZC_SM90_RESERVED = 1024,             /* ... beside which each takes so many */
     ZC_SM90_STAGES = 8,                  /* at most */
     ZC_SM90_TALL_FIXED = 2,              /* microseconds of large tiles beside their estimates */
     ZC_SM90_ROWS = 65,                   /* fewer leave most of a tile empty */
@@ -115,6 +116,8 @@ double zc_sm90_us(const zc_sm90_problem *p);
 double zc_gen_gemm_sm90_us(zc_gen *g, const zc_matmul_form *form, const zc_matmul_sizes *s);
 /* Of the batch, as far as it is certain. */
 int64_t zc_gen_sm90_items(zc_gen *g, const zc_matmul_form *f);
+/* Bytes of shared memory that each of so many blocks on a multiprocessor has. */
+int zc_sm90_smem(int shares);
 /* As many stages, of so many lines of A and of B, as fit beside `other` bytes. */
 int zc_sm90_stages(int tile_m, int b_lines, uint32_t other);
 

@@ -281,6 +281,16 @@ ZC_DEV f32 zc_larger(f32 a, f32 b) { return zc_larger_f32(a, b); }
 ZC_DEV f64 zc_larger(f64 a, f64 b) { return a != a ? a : b != b ? b : a > b ? a : b; }
 // Elements of arrays.
 template <class T> ZC_DEV zc_compute<T> zc_load(const void *p, i64 i) { return zc_get(((const T *)p)[i]); }
+// The same of a constant of the plan, before the kernel in front has ended, too.
+template <int BYTES> struct zc_word;
+template <> struct zc_word<1> { typedef u8 type; };
+template <> struct zc_word<2> { typedef u16 type; };
+template <> struct zc_word<4> { typedef u32 type; };
+template <> struct zc_word<8> { typedef u64 type; };
+template <class T> ZC_DEV zc_compute<T> zc_load_constant(const void *p, i64 i) {
+    const auto bits = zc_constant_element((const typename zc_word<sizeof(T)>::type *)p + i);
+    return zc_get(*(const T *)&bits);
+}
 template <class T, class V> ZC_DEV void zc_save(void *p, i64 i, V v) { ((T *)p)[i] = zc_put<T>(v); }
 // A compute value after it stood in an element of type T.
 template <class T, class V> ZC_DEV zc_compute<T> zc_through(V v) { return zc_get(zc_put<T>(v)); }

@@ -69,7 +69,7 @@ struct zc_gq_made {
 };
 ZC_DEV zc_gq_made zc_gq_make(const zc_gq_shared &shared, const zc_gq_own &own) {
 #if Z_WHOLES
-    const f64 scale = zc_quotient(shared.a * (f64)zc_get(own.scale), shared.y, shared.reciprocal);
+    const f64 scale = zc_quotient(shared.a * (f64)own.scale, shared.y, shared.reciprocal);
     return {zc_whole_scale_of<Z_WHOLES>(scale, zc_gq_bias(own), shared.zero - ZC_GQ_LEAST), (u32)own.zero};
 #else
     return {{zc_gq_scale(shared, own), (f64)zc_gq_bias(own) - ZC_WIDE}, (u32)own.zero};
@@ -171,17 +171,17 @@ Z_FUSED_INPUTS(ZC_GQ_TYPE)
 #ifdef Z_PAIR
 ZC_DEV zc_gq_own zc_gq_ask(const zc_gq_second &p, i64 col) {
     zc_gq_own own;
-    own.scale = ((const Z_B_SCALE *)p.b_scale)[col * p.b_scale_step];
+    own.scale = zc_gq_load<Z_B_SCALE>(p.b_scale, col * p.b_scale_step);
 #ifdef Z_BIAS
-    own.bias = p.bias[col];
+    own.bias = zc_gq_load<i32>(p.bias, col);
 #endif
     own.zero = 0;
     return own;
 }
 ZC_DEV zc_gq_shared zc_gq_share(const zc_gq_second &p) {
-    const i32 zero = Z_ZERO_Y ? (i32)zc_load<zc_gq_other>(p.y_zero, 0) : 0;
-    const f64 y = (f64)zc_load<Z_Y_SCALE>(p.y_scale, 0);
-    return {(f64)zc_load<Z_A_SCALE>(p.a_scale, 0), y, 1 / y, zero + ZC_GQ_LEAST}; // its bytes count from 0
+    const i32 zero = Z_ZERO_Y ? (i32)zc_gq_load<zc_gq_other>(p.y_zero, 0) : 0;
+    const f64 y = (f64)zc_gq_load<Z_Y_SCALE>(p.y_scale, 0);
+    return {(f64)zc_gq_load<Z_A_SCALE>(p.a_scale, 0), y, 1 / y, zero + ZC_GQ_LEAST}; // its bytes count from 0
 }
 #endif
 

@@ -639,6 +639,27 @@ ZC_INLINE void zc_constant_load16(void *to, const void *global)
                  : "l"(__cvta_generic_to_global(global)));
 }
 
+/* One of its elements. */
+#define ZC_CONSTANT_ELEMENT(T, type, constraint)                                                   \
+    ZC_INLINE T zc_constant_element(const T *global)                                               \
+    {                                                                                              \
+        T r;                                                                                       \
+        asm volatile("// zc: constant\n\tld.global.nc." type " %0, [%1];"                          \
+                     : "=" constraint(r)                                                           \
+                     : "l"(__cvta_generic_to_global(global)));                                     \
+        return r;                                                                                  \
+    }
+ZC_CONSTANT_ELEMENT(u16, "u16", "h")
+ZC_CONSTANT_ELEMENT(u32, "u32", "r")
+ZC_CONSTANT_ELEMENT(u64, "u64", "l")
+#undef ZC_CONSTANT_ELEMENT
+ZC_INLINE u8 zc_constant_element(const u8 *global) /* no register has 8 bits */
+{
+    u16 r;
+    asm volatile("// zc: constant\n\tld.global.nc.u8 %0, [%1];" : "=h"(r) : "l"(__cvta_generic_to_global(global)));
+    return (u8)r;
+}
+
 /* Lets the next kernel start before this one ends. */
 ZC_INLINE void zc_grid_launch()
 {

@@ -591,6 +591,10 @@ ZC_INLINE void zc_constant_load16(void *to, const void *global)
 {
     __builtin_memcpy(to, global, 16);
 }
+template <class T> ZC_INLINE T zc_constant_element(const T *global)
+{
+    return *global;
+}
 
 ZC_INLINE void zc_grid_launch()
 {

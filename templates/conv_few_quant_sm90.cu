@@ -115,10 +115,10 @@ struct zc_conv_few_bytes : zc_conv_few<zc_few_lines::BYTES> {
             made = zc_gq_make(shared, ask_column());
         };
         begin([&] {
-            if (ZC_GQ_CONSTANT) make();
+            if (ZC_SCALES_CONSTANT) make();
             wait();
         });
-        if (!ZC_GQ_CONSTANT) make();
+        if (!ZC_SCALES_CONSTANT) make();
         if (Z_ZERO_A || Z_ZERO_B) clear_sums();
         ask(pieces);
         const u32 zero_a = (u32)zc_gq_zero_a(q, item, 0);

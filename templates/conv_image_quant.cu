@@ -11,10 +11,11 @@
 // are points.
 //
 // spec.h: Z_X, Z_W, Z_Y and Z_PLAIN (types of x, weights, y, and y before fused work), Z_XS, Z_WS and Z_YS (of scales),
-// Z_SMALL_SCALES (zc/gemm_quant.cuh), Z_HAS_BIAS, Z_W_ZERO (have weights zero points?), Z_CHANNELS (of x), Z_OUT (of y), the
-// convolution's window (zc/window.cuh; kernel and stride are constants), Z_POOLS, Z_POOL_KERNEL<axis> and Z_POOL_STRIDE<axis>
-// (1 without pooling), Z_MMA (the product), Z_ROWS and Z_COLS (of a tile of y), Z_EACH, Z_PARTS (warps that share the channels
-// of the same columns), Z_WARPS, Z_SHARES (blocks that share a multiprocessor).
+// Z_SMALL_SCALES, Z_SCALES_CONSTANT and Z_WHOLES (zc/gemm_quant.cuh), Z_WEIGHTS_CONSTANT (so are weights), Z_HAS_BIAS, Z_W_ZERO
+// (have weights zero points?), Z_CHANNELS (of x), Z_OUT (of y), the convolution's window (zc/window.cuh; kernel and stride are
+// constants), Z_POOLS, Z_POOL_KERNEL<axis> and Z_POOL_STRIDE<axis> (1 without pooling), Z_MMA (the product), Z_ROWS and Z_COLS (of
+// a tile of y), Z_EACH, Z_PARTS (warps that share the channels of the same columns), Z_WARPS, Z_SHARES (blocks that share a
+// multiprocessor).
 #include "zc/device.cuh"
 #include "abi/conv_image_quant.h"
 #include "spec.h"
@@ -22,9 +23,13 @@
 #include "zc/quantised.cuh"
 #include "zc/window.cuh"
 
-// How a channel's sums become bytes; more: see zc_wide. zero: of its weights.
+// How a channel's sums become bytes; more: see zc_wide and zc_whole. zero: of its weights.
 struct zc_image_channel {
+#if Z_WHOLES
+    zc_whole_scale<Z_WHOLES> by;
+#else
     f64 scale, more;
+#endif
 #if Z_W_ZERO
     i32 zero;
 #endif
@@ -48,6 +53,12 @@ struct zc_conv_image_quant {
     static constexpr int LINE = WIDE * PIXEL, IMAGE = HIGH * LINE;
     static constexpr int KEPT = (OWN / 2 | 1) * 16; // bytes of a kept column: an odd number of 16
 
+#ifdef Z_WEIGHTS_CONSTANT
+    static constexpr bool EARLY = ZC_SCALES_CONSTANT; // they are read before the kernel in front has ended
+#else
+    static constexpr bool EARLY = false;
+#endif
+
     typedef i32 sums[Z_EACH * OWN][4];
 
     const zc_conv_image_quant_params &p;
@@ -68,11 +79,19 @@ struct zc_conv_image_quant {
 
     // ---- weights: [channel of y][taps' lines][taps][4 channels of x], what is not there is 0 ----
 
+    // Eight weights; of constants of the plan the kernel in front may not have ended.
+    ZC_MEMBER zc_vec<Z_W, PIECE> piece_of(int i) const {
+        if constexpr (EARLY) {
+            const u64 piece = zc_constant_element((const u64 *)p.w + i);
+            return *(const zc_vec<Z_W, PIECE> *)&piece;
+        }
+        return ((const zc_vec<Z_W, PIECE> *)p.w)[i];
+    }
     ZC_MEMBER void load_weights() const {
         for (int i = threadIdx.x; i < WEIGHTS / QUAD; i += THREADS) ((zc_vec<u32, 4> *)weights)[i] = zc_vec<u32, 4>{};
         zc_sync();
         for (int i = threadIdx.x; i < Z_OUT * TAPS * Z_CHANNELS / PIECE; i += THREADS) {
-            const auto v = ((const zc_vec<Z_W, PIECE> *)p.w)[i];
+            const auto v = piece_of(i);
 #pragma unroll
             for (int e = 0; e < PIECE; e++) {
                 const int at = i * PIECE + e, tap = at / Z_CHANNELS, channel = tap / TAPS, down = tap % TAPS / Z_KERNEL2;
@@ -91,21 +110,32 @@ struct zc_conv_image_quant {
         return (i32)sum;
     }
     ZC_MEMBER void load_channels() const {
-        const f64 xs = (f64)zc_load<Z_XS>(p.x_scale, 0), ys = (f64)zc_load<Z_YS>(p.y_scale, 0);
-        const i32 x_zero = (i32)*(const Z_X *)p.x_zero;
+        const f64 xs = (f64)zc_load_factor<Z_XS>(p.x_scale, 0), ys = (f64)zc_load_factor<Z_YS>(p.y_scale, 0);
+        const i32 x_zero = (i32)zc_load_factor<Z_X>(p.x_zero, 0);
         for (int i = threadIdx.x; i < CHANNELS; i += THREADS) {
             channels[i] = {};
             if (i >= Z_OUT) continue;
-            const i32 zero = Z_W_ZERO ? (i32)((const Z_W *)p.w_zero)[i * p.w_zero_step] : 0;
+            const i32 zero = Z_W_ZERO ? (i32)zc_load_factor<Z_W>(p.w_zero, i * p.w_zero_step) : 0;
             const i32 less = x_zero * (weights_of(i) - TAPS * Z_CHANNELS * zero);
+            const i64 more = (Z_HAS_BIAS ? (i64)zc_load_factor<i32>(p.bias, i) : 0) - less;
+            const f64 scale = xs * (f64)zc_load_factor<Z_WS>(p.w_scale, i * p.w_scale_step) / ys;
             zc_image_channel c;
-            c.scale = zc_requant_scale(xs * (f64)zc_load<Z_WS>(p.w_scale, i * p.w_scale_step) / ys);
-            c.more = (Z_HAS_BIAS ? (f64)((const i32 *)p.bias)[i] : 0) - (f64)less - ZC_WIDE;
+#if Z_WHOLES
+            c.by = zc_whole_scale_of<Z_WHOLES>(scale, more, (i32)zc_load_factor<Z_PLAIN>(p.y_zero, 0));
+#else
+            c.scale = zc_requant_scale(scale);
+            c.more = (f64)more - ZC_WIDE;
+#endif
 #if Z_W_ZERO
             c.zero = zero;
 #endif
             channels[i] = c;
         }
+    }
+
+    ZC_MEMBER void load_constants() const {
+        load_weights();
+        load_channels();
     }
 
     // ---- the image ----
@@ -266,7 +296,9 @@ struct zc_conv_image_quant {
     }
     // Bytes of the warp's columns, of which `left` is the first.
     ZC_MEMBER void keep(const sums &most, int left) const {
+#if !Z_WHOLES
         const i32 zero = (i32)*(const Z_PLAIN *)p.y_zero;
+#endif
         const int lane = threadIdx.x % 32;
         zc_sync_warp(); // nobody reads those of the row before
 #pragma unroll
@@ -279,9 +311,18 @@ struct zc_conv_image_quant {
 #pragma unroll
                 for (int e = 0; e < 2; e++) {
                     const i32 sum = most[half / 2 * OWN + n][half % 2 * 2 + e];
+#if Z_WHOLES
+                    y[e] = zc_whole(sum, c[e].by);
+#else
                     y[e] = zc_requantised<Z_SMALL_SCALES>(zc_wide(sum, c[e].more), c[e].scale, zero);
+#endif
                 }
-                const u16 least = zc_traits<Z_PLAIN>::is_signed ? 0x8080 : 0, two = zc_saturated(Z_PLAIN(), y[0], y[1]);
+#if Z_WHOLES
+                const u16 two = zc_upper_bytes(zc_saturated_wholes(Z_PLAIN(), y[0], y[1]));
+#else
+                const u16 two = zc_saturated(Z_PLAIN(), y[0], y[1]);
+#endif
+                const u16 least = zc_traits<Z_PLAIN>::is_signed ? 0x8080 : 0;
                 const bool inside = !Z_POOLS || (u32)(left + col) < (u32)w.out[2];
                 *(u16 *)(kept + col * KEPT + n * 8 + lane % 4 * 2) = inside ? two : least;
             }
@@ -364,8 +405,8 @@ struct zc_conv_image_quant {
 ZC_KERNEL_BESIDE(0, Z_WARPS * 32, Z_SHARES)(const __grid_constant__ zc_conv_image_quant_params p) {
     ZC_DYNAMIC_SMEM(smem);
     zc_conv_image_quant block(p, smem);
+    if (zc_conv_image_quant::EARLY) block.load_constants();
     zc_begin();
-    block.load_weights();
-    block.load_channels();
+    if (!zc_conv_image_quant::EARLY) block.load_constants();
     for (int i = blockIdx.x; i < p.tiles; i += gridDim.x) block.tile(i);
 }

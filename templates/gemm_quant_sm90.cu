@@ -307,7 +307,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         all_shared shared;
         all_own own;
         all_made columns;
-        bool others = true, waits = ZC_GQ_CONSTANT; // other columns than lie in shared memory; for the kernel in front
+        bool others = true, waits = ZC_SCALES_CONSTANT; // other columns than lie in shared memory; for the kernel in front
         if (!waits) await_front();
         share(shared);
         view v;

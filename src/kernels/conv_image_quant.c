@@ -235,6 +235,9 @@ zc_status zc_gen_conv_image_quant(zc_gen *g)
     put_types(g);
     zc_gen_define(g, "W_ZERO", "%d", p.zeros);
     zc_gen_define(g, "HAS_BIAS", "%d", zc_gen_in(g, ZC_IN_QLinearConv_bias) != NULL);
+    zc_gen_quant_factors(g, zc_dims_span(p.f.w.dims, 1, p.f.w.rank));
+    if (zc_gen_in(g, ZC_IN_QLinearConv_w)->kind == ZC_P_CONST)
+        zc_gen_define(g, "WEIGHTS_CONSTANT", "1");
     ZC_TRY(zc_gen_epilogue(g));
     zc_gen_epilogue_cells(g);
     return ZC_OK;

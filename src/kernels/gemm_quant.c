@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include "kernels/matmul.h"
+#include "op/requant.h"
 
 /* ---- the specialisation ---- */
 
@@ -72,6 +73,91 @@ bool zc_gen_small_scales(zc_gen *g)
         are_small(g, &r) && (!zc_quant_second_of(g->step->op, &second) || are_small(g, &second));
     zc_gen_define(g, "SMALL_SCALES", "%d", small);
     return small;
+}
+
+/* What sums become bytes by. */
+typedef struct scaling {
+    zc_tensor a, b, y, bias; /* scales, and a bias of rank -1 where there is none */
+} scaling;
+
+/* false: not all of it is known, or rows have scales of their own. */
+static bool scaling_of(const zc_gen *g, const zc_quant_roles *r, scaling *s)
+{
+    const bool biased = r->bias >= 0 && zc_gen_in(g, r->bias);
+    s->bias.rank = -1;
+    return r->y_scale >= 0 && zc_gen_constant(g, r->in[ZC_GQ_A_SCALE], &s->a) &&
+           zc_gen_constant(g, r->in[ZC_GQ_B_SCALE], &s->b) &&
+           zc_gen_constant(g, r->y_scale, &s->y) &&
+           (!biased || zc_gen_constant(g, r->bias, &s->bias)) && zc_tensor_numel(&s->a) == 1;
+}
+
+/* Element i, or the only one. */
+static double element(const zc_tensor *t, int64_t i)
+{
+    return zc_load_f64(t->dtype, t->data, zc_tensor_numel(t) > 1 ? i : 0);
+}
+
+/* Whether sums of so many products become bytes by whole numbers (op/requant.h): 0, no; 2: some
+ * scales have more than 31 bits. */
+static int words_of(const zc_gen *g, const zc_quant_roles *r, int64_t depth)
+{
+    const double sum = 255.0 * 255.0 * (double)depth, most = 0x1p21; /* far below 2^23: no sum of
+                                                                       256ths exceeds 32 bits */
+    scaling s;
+    int words = 1;
+    if (!scaling_of(g, r, &s)) return 0;
+    const int64_t biases = s.bias.rank < 0 ? 0 : zc_tensor_numel(&s.bias);
+    const int64_t scales = zc_tensor_numel(&s.b), n = biases > scales ? biases : scales;
+    for (int64_t i = 0; i < n; i++) {
+        const double scale = element(&s.a, 0) * element(&s.b, i) / element(&s.y, 0);
+        const double bias = biases ? fabs(element(&s.bias, i)) : 0;
+        if (!(scale >= ZC_REQUANT_LEAST && scale < ZC_REQUANT_END) || zc_requant_ties(scale) ||
+            scale * (sum + bias) >= most)
+            return 0;
+        if (scale >= 0x1p-9) words = 2;
+    }
+    return words;
+}
+
+/* The same of both convolutions, where there are two. */
+static int wholes(const zc_gen *g, int64_t depth)
+{
+    const zc_dtype y = zc_gen_plain_result(g);
+    const zc_quant_roles r = zc_quant_roles_of(g->step->op);
+    zc_quant_roles second;
+    const int words = y == ZC_U8 || y == ZC_I8 ? words_of(g, &r, depth) : 0;
+    if (!words || !zc_quant_second_of(g->step->op, &second)) return words;
+    const int others = words_of(g, &second, depth);
+    return others && words > others ? words : others;
+}
+
+static bool constant(const zc_gen *g, int i)
+{
+    const zc_pvalue *v = i < 0 ? NULL : zc_gen_in(g, i);
+    return !v || v->kind == ZC_P_CONST;
+}
+
+/* Are scales, zero points and biases constants of the plan? */
+static bool constants(const zc_gen *g, const zc_quant_roles *r)
+{
+    bool all = constant(g, r->y_scale) && constant(g, r->y_zero) && constant(g, r->bias);
+    for (int v = 0; v < ZC_GQ_OPERANDS; v++)
+        all = all && (v == ZC_GQ_A || v == ZC_GQ_B || constant(g, r->in[v]));
+    return all;
+}
+
+static bool all_constants(const zc_gen *g)
+{
+    const zc_quant_roles r = zc_quant_roles_of(g->step->op);
+    zc_quant_roles second;
+    return constants(g, &r) &&
+           (!zc_quant_second_of(g->step->op, &second) || constants(g, &second));
+}
+
+void zc_gen_quant_factors(zc_gen *g, int64_t depth)
+{
+    if (all_constants(g)) zc_gen_define(g, "SCALES_CONSTANT", "1");
+    zc_gen_define(g, "WHOLES", "%d", wholes(g, depth));
 }
 
 /* Has a result of the step a zero point? */

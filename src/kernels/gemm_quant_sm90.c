@@ -1,10 +1,8 @@
 /* Products of 8-bit integers on Hopper (gemm_quant_sm90.cu), of matrices: gemm_sm90's pipeline,
  * configurations and model of cost. */
-#include <math.h>
 #include <string.h>
 
 #include "kernels/sm90.h"
-#include "op/requant.h"
 
 const char *const zc_config_gemm_quant_sm90[] = {ZC_SM90_CONFIG};
 
@@ -20,89 +18,9 @@ static bool by_item(zc_gen *g, const zc_matmul_form *form)
     return false;
 }
 
-/* What sums become bytes by. */
-typedef struct scaling {
-    zc_tensor a, b, y, bias; /* scales, and a bias of rank -1 where there is none */
-} scaling;
-
-/* false: not all of it is known, or rows have scales of their own. */
-static bool scaling_of(const zc_gen *g, const zc_quant_roles *r, scaling *s)
-{
-    const bool biased = r->bias >= 0 && zc_gen_in(g, r->bias);
-    s->bias.rank = -1;
-    return r->y_scale >= 0 && zc_gen_constant(g, r->in[ZC_GQ_A_SCALE], &s->a) &&
-           zc_gen_constant(g, r->in[ZC_GQ_B_SCALE], &s->b) &&
-           zc_gen_constant(g, r->y_scale, &s->y) &&
-           (!biased || zc_gen_constant(g, r->bias, &s->bias)) && zc_tensor_numel(&s->a) == 1;
-}
-
-/* Element i, or the only one. */
-static double element(const zc_tensor *t, int64_t i)
-{
-    return zc_load_f64(t->dtype, t->data, zc_tensor_numel(t) > 1 ? i : 0);
-}
-
-/* Whether sums of so many products become bytes by whole numbers (op/requant.h): 0, no; 2: some
- * scales have more than 31 bits. */
-static int words_of(const zc_gen *g, const zc_quant_roles *r, int64_t depth)
-{
-    const double sum = 255.0 * 255.0 * (double)depth, most = 0x1p21; /* far below 2^23: no sum of
-                                                                       256ths exceeds 32 bits */
-    scaling s;
-    int words = 1;
-    if (!scaling_of(g, r, &s)) return 0;
-    const int64_t biases = s.bias.rank < 0 ? 0 : zc_tensor_numel(&s.bias);
-    const int64_t scales = zc_tensor_numel(&s.b), n = biases > scales ? biases : scales;
-    for (int64_t i = 0; i < n; i++) {
-        const double scale = element(&s.a, 0) * element(&s.b, i) / element(&s.y, 0);
-        const double bias = biases ? fabs(element(&s.bias, i)) : 0;
-        if (!(scale >= ZC_REQUANT_LEAST && scale < ZC_REQUANT_END) || zc_requant_ties(scale) ||
-            scale * (sum + bias) >= most)
-            return 0;
-        if (scale >= 0x1p-9) words = 2;
-    }
-    return words;
-}
-
-/* The same of both convolutions, where there are two. */
-static int wholes(const zc_gen *g, int64_t depth)
-{
-    const zc_dtype y = zc_gen_plain_result(g);
-    const zc_quant_roles r = zc_quant_roles_of(g->step->op);
-    zc_quant_roles second;
-    const int words = y == ZC_U8 || y == ZC_I8 ? words_of(g, &r, depth) : 0;
-    if (!words || !zc_quant_second_of(g->step->op, &second)) return words;
-    const int others = words_of(g, &second, depth);
-    return others && words > others ? words : others;
-}
-
-static bool constant(const zc_gen *g, int i)
-{
-    const zc_pvalue *v = i < 0 ? NULL : zc_gen_in(g, i);
-    return !v || v->kind == ZC_P_CONST;
-}
-
-/* Are scales, zero points and biases constants of the plan? */
-static bool constants(const zc_gen *g, const zc_quant_roles *r)
-{
-    bool all = constant(g, r->y_scale) && constant(g, r->y_zero) && constant(g, r->bias);
-    for (int v = 0; v < ZC_GQ_OPERANDS; v++)
-        all = all && (v == ZC_GQ_A || v == ZC_GQ_B || constant(g, r->in[v]));
-    return all;
-}
-
-static bool all_constants(const zc_gen *g)
-{
-    const zc_quant_roles r = zc_quant_roles_of(g->step->op);
-    zc_quant_roles second;
-    return constants(g, &r) &&
-           (!zc_quant_second_of(g->step->op, &second) || constants(g, &second));
-}
-
 zc_status zc_gen_quant_sm90_spec(zc_gen *g, const zc_sm90_problem *p)
 {
-    if (all_constants(g)) zc_gen_define(g, "SCALES_CONSTANT", "1");
-    zc_gen_define(g, "WHOLES", "%d", wholes(g, p->steps * ZC_SM90_LINE));
+    zc_gen_quant_factors(g, p->steps * ZC_SM90_LINE);
     zc_gen_type(g, "T", zc_gen_in_type(g, zc_quant_roles_of(g->step->op).in[ZC_GQ_A]));
     zc_gen_type(g, "STORED", zc_gen_out_type(g, 0));
     zc_gen_define(g, "INTEGERS", "1");

@@ -36,16 +36,6 @@ typedef i32 zc_gq_number;
 typedef i64 zc_gq_sum;
 #endif
 
-// Of scales, zero points and biases. Constants of the plan may be read before the kernel in front has ended.
-#ifdef Z_SCALES_CONSTANT
-constexpr bool ZC_GQ_CONSTANT = true;
-#else
-constexpr bool ZC_GQ_CONSTANT = false;
-#endif
-template <class T> ZC_DEV zc_compute<T> zc_gq_load(const void *p, i64 at) {
-    if constexpr (ZC_GQ_CONSTANT) return zc_load_constant<T>(p, at);
-    return zc_load<T>(p, at);
-}
 ZC_DEV zc_gq_number zc_gq_zero_a(const zc_gemm_quant_params &p, const zc_gq_item &item, i64 row) {
 #if Z_ZERO_A
     return (zc_gq_number)zc_load<Z_A>(p.in[ZC_GQ_A_ZERO], item.at[ZC_GQ_A_ZERO] + row * p.line[ZC_GQ_A_ZERO]);
@@ -55,7 +45,7 @@ ZC_DEV zc_gq_number zc_gq_zero_a(const zc_gemm_quant_params &p, const zc_gq_item
 }
 ZC_DEV zc_gq_number zc_gq_zero_b(const zc_gemm_quant_params &p, const zc_gq_item &item, i64 col) {
 #if Z_ZERO_B
-    return (zc_gq_number)zc_gq_load<Z_B>(p.in[ZC_GQ_B_ZERO], item.at[ZC_GQ_B_ZERO] + col * p.line[ZC_GQ_B_ZERO]);
+    return (zc_gq_number)zc_load_factor<Z_B>(p.in[ZC_GQ_B_ZERO], item.at[ZC_GQ_B_ZERO] + col * p.line[ZC_GQ_B_ZERO]);
 #else
     return 0;
 #endif
@@ -68,7 +58,7 @@ typedef f64 zc_gq_y_zero;
 typedef i32 zc_gq_y_zero;
 #endif
 ZC_DEV zc_gq_y_zero zc_gq_zero_y(const zc_gemm_quant_params &p) {
-    return Z_ZERO_Y ? (zc_gq_y_zero)zc_gq_load<Z_Y>(p.y_zero, 0) : 0;
+    return Z_ZERO_Y ? (zc_gq_y_zero)zc_load_factor<Z_Y>(p.y_zero, 0) : 0;
 }
 #endif
 
@@ -100,10 +90,10 @@ ZC_DEV zc_gq_own zc_gq_ask(const zc_gemm_quant_params &p, const zc_gq_item &item
     zc_gq_own own;
 #ifdef Z_Y_SCALE
     const i64 at = item.at[ZC_GQ_B_SCALE] + col * p.line[ZC_GQ_B_SCALE];
-    own.scale = zc_gq_load<Z_B_SCALE>(p.in[ZC_GQ_B_SCALE], at);
+    own.scale = zc_load_factor<Z_B_SCALE>(p.in[ZC_GQ_B_SCALE], at);
 #endif
 #ifdef Z_BIAS
-    own.bias = zc_gq_load<i32>(p.bias, col);
+    own.bias = zc_load_factor<i32>(p.bias, col);
 #endif
     own.zero = zc_gq_zero_b(p, item, col);
     return own;
@@ -124,8 +114,8 @@ struct zc_gq_shared {
 };
 ZC_DEV zc_gq_shared zc_gq_share(const zc_gemm_quant_params &p) {
 #ifdef Z_Y_SCALE
-    const f64 y = (f64)zc_gq_load<Z_Y_SCALE>(p.y_scale, 0);
-    return {(f64)zc_gq_load<Z_A_SCALE>(p.in[ZC_GQ_A_SCALE], 0), y, 1 / y, zc_gq_zero_y(p)};
+    const f64 y = (f64)zc_load_factor<Z_Y_SCALE>(p.y_scale, 0);
+    return {(f64)zc_load_factor<Z_A_SCALE>(p.in[ZC_GQ_A_SCALE], 0), y, 1 / y, zc_gq_zero_y(p)};
 #else
     return {};
 #endif

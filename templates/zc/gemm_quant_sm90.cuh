@@ -171,17 +171,17 @@ Z_FUSED_INPUTS(ZC_GQ_TYPE)
 #ifdef Z_PAIR
 ZC_DEV zc_gq_own zc_gq_ask(const zc_gq_second &p, i64 col) {
     zc_gq_own own;
-    own.scale = zc_gq_load<Z_B_SCALE>(p.b_scale, col * p.b_scale_step);
+    own.scale = zc_load_factor<Z_B_SCALE>(p.b_scale, col * p.b_scale_step);
 #ifdef Z_BIAS
-    own.bias = zc_gq_load<i32>(p.bias, col);
+    own.bias = zc_load_factor<i32>(p.bias, col);
 #endif
     own.zero = 0;
     return own;
 }
 ZC_DEV zc_gq_shared zc_gq_share(const zc_gq_second &p) {
-    const i32 zero = Z_ZERO_Y ? (i32)zc_gq_load<zc_gq_other>(p.y_zero, 0) : 0;
-    const f64 y = (f64)zc_gq_load<Z_Y_SCALE>(p.y_scale, 0);
-    return {(f64)zc_gq_load<Z_A_SCALE>(p.a_scale, 0), y, 1 / y, zero + ZC_GQ_LEAST}; // its bytes count from 0
+    const i32 zero = Z_ZERO_Y ? (i32)zc_load_factor<zc_gq_other>(p.y_zero, 0) : 0;
+    const f64 y = (f64)zc_load_factor<Z_Y_SCALE>(p.y_scale, 0);
+    return {(f64)zc_load_factor<Z_A_SCALE>(p.a_scale, 0), y, 1 / y, zero + ZC_GQ_LEAST}; // its bytes count from 0
 }
 #endif
 

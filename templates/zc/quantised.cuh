@@ -6,6 +6,17 @@
 #pragma once
 #include "zc/device.cuh"
 
+// Scales, zero points and biases. Constants of the plan (Z_SCALES_CONSTANT) may be read before the kernel in front has ended.
+#ifdef Z_SCALES_CONSTANT
+constexpr bool ZC_SCALES_CONSTANT = true;
+#else
+constexpr bool ZC_SCALES_CONSTANT = false;
+#endif
+template <class T> ZC_DEV zc_compute<T> zc_load_factor(const void *p, i64 at) {
+    if constexpr (ZC_SCALES_CONSTANT) return zc_load_constant<T>(p, at);
+    return zc_load<T>(p, at);
+}
+
 constexpr f64 ZC_WIDE = 4503601774854144.0;  // 2^52 + 2^31
 constexpr f64 ZC_WHOLE = 6755399441055744.0; // 1.5 2^52
 
@@ -46,7 +57,7 @@ template <int WORDS> struct zc_whole_scale {
     i64 more;
 };
 // Of a scale that is not rounded yet.
-template <int WORDS> ZC_DEV zc_whole_scale<WORDS> zc_whole_scale_of(f64 scale, i32 bias, i32 zero) {
+template <int WORDS> ZC_DEV zc_whole_scale<WORDS> zc_whole_scale_of(f64 scale, i64 bias, i32 zero) {
     const i64 all = (i64)(scale * ZC_REQUANT_ONE) | 1;
     zc_whole_scale<WORDS> s;
     s.scale.v[0] = (i32)all;

@@ -158,7 +158,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     struct view {
         zc_gq_item item;
         zc_gemm_origin t;
-        zc_gq_columns columns;
+        const zc_gq_column *columns;
         const zc_gq_zeros *zeros;
         const u32 *sums; // of columns
         zc_gq_shared shared;
@@ -180,7 +180,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     ZC_MEMBER i32 result(const view &v, const row &r, int at, const zc_gq_column &c, i32 sum) const {
         const zc_gq_zeros zeros = Z_ZERO_A || Z_ZERO_B ? v.zeros[at] : zc_gq_zeros();
         const i32 all = team_lines::less_zeros(sum, r, zeros, (u32)p.g.k, v.sums + at);
-#ifdef Z_Y_SCALE
+#if defined(Z_Y_SCALE) && !Z_WHOLES
         if (Z_ROW_SCALES) return zc_gq_number_of(all, {zc_gq_scale(q, v.item, r.at, v.t.col + at), c.more}, v.shared);
 #endif
         return zc_gq_number_of(all, c, v.shared);
@@ -205,7 +205,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
             const int at = j * 8 + thread % 4 * 2;
             const i64 col = v.t.col + at;
             zc_gq_column c[2];
-            v.columns.get(at, c);
+            zc_gq_get(v.columns, at, c);
 #pragma unroll
             for (int i = 0; i < ROWS; i++) {
                 if (v.rows[i].at >= q.m || col >= q.n) continue;
@@ -221,8 +221,13 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
             }
         }
     }
-    // Bytes by the copy engine, panels of 64 rows and 128 columns; what a tile has not of its last one lies beyond the result.
-    static constexpr int ACROSS = 128, PANELS = (Z_TILE_N + ACROSS - 1) / ACROSS;
+    // Bytes by the copy engine, panels of 64 rows and 128 columns, of which those beyond a tile lie beyond the result, or 64.
+    static constexpr int ACROSS = Z_TILE_N % 128 && !PIPE::EXTRA ? 64 : 128, PANELS = (Z_TILE_N + ACROSS - 1) / ACROSS;
+    // Where the copy engine looks for a panel's byte, in 128 bytes of one line or two.
+    static ZC_MEMBER int place_in_panel(int line, int column) {
+        const int at = line * ACROSS + column;
+        return at ^ at / 128 % (ACROSS / 16) * 16;
+    }
     // at: the fused operand's first stage; the second pair's bytes lie where the results go.
     ZC_MEMBER void send_all(const view &v, int warpgroup, int thread, const typename PIPE::sums &sum, slot &at, int &buffer) const {
         const int first = Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS;
@@ -263,18 +268,18 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
             for (int j = 0; j < TOGETHER; j++) {
                 const int in = (group + j) * 8 + thread % 4 * 2, at = panel * ACROSS + in;
                 zc_gq_column c[2];
-            v.columns.get(at, c);
-                place[j] = line * PIPE::LINE + (in / 16 ^ line % 8) * 16 + in % 16;
+                zc_gq_get(v.columns, at, c);
+                place[j] = place_in_panel(line, in);
 #pragma unroll
                 for (int i = 0; i < 2; i++) {
-                    const u16 pair = PIPE::EXTRA || ZC_GQ_PAIR ? *(const u16 *)(tile + place[j] + i * 8 * PIPE::LINE) : 0;
+                    const u16 pair = PIPE::EXTRA || ZC_GQ_PAIR ? *(const u16 *)(tile + place[j] + i * 8 * ACROSS) : 0;
                     out[j][i] = finish(v.rows[block * 2 + i], at, c, sum + (panel * ACROSS / 8 + group + j) * 4 + i * 2, pair);
                 }
             }
 #pragma unroll
             for (int j = 0; j < TOGETHER; j++)
 #pragma unroll
-                for (int i = 0; i < 2; i++) *(zc_gq_two *)(laid + place[j] + i * 8 * PIPE::LINE) = out[j][i];
+                for (int i = 0; i < 2; i++) *(zc_gq_two *)(laid + place[j] + i * 8 * ACROSS) = out[j][i];
         }
     }
     // What becomes of the second product of a pair: bytes in the panel that the results will go through.

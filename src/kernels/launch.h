@@ -83,7 +83,7 @@ typedef struct zc_tensor_box {
     int64_t dims[5];    /* innermost first */
     int64_t strides[5]; /* bytes from one to the next, multiples of 16; of axis 0 ignored */
     uint32_t box[5];    /* at most 256 each */
-    bool swizzled;      /* lines of 128 bytes in shared memory, swizzled */
+    bool swizzled;      /* lines of 128 bytes in shared memory, or 64, swizzled */
     uint32_t pixels;    /* of patches, at most 1024; 0: a box */
     int first[3], beyond[3], step[3]; /* of patches, innermost side first */
 } zc_tensor_box;

@@ -183,9 +183,16 @@ static int element_type_of(const zc_tensor_box *b)
     return zc_dtype_bits(b->dtype) == 16 ? UINT16 : UINT8;
 }
 
+static int swizzle_of(const zc_tensor_box *b)
+{
+    enum { NONE = 0, OF_64 = 2, OF_128 = 3 };
+    if (!b->swizzled) return NONE;
+    return b->box[0] * zc_dtype_bits(b->dtype) == 64 * 8 ? OF_64 : OF_128;
+}
+
 zc_status zc_launch_tensor_map(zc_launch *l, const zc_tensor_box *b, zc_tensor_map *out)
 {
-    enum { NO_INTERLEAVE = 0, UNSWIZZLED = 0, SWIZZLED_128 = 3, L2_256 = 3, ZEROS_OUTSIDE = 0 };
+    enum { NO_INTERLEAVE = 0, L2_256 = 3, ZEROS_OUTSIDE = 0 };
     uint32_t steps[5] = {1, 1, 1, 1, 1};
     uint64_t dims[5], strides[5];
     if (l->launcher->dry) return ZC_OK;
@@ -197,7 +204,7 @@ zc_status zc_launch_tensor_map(zc_launch *l, const zc_tensor_box *b, zc_tensor_m
         if (d) strides[d - 1] = (uint64_t)b->strides[d];
     }
     const zc_cu *cu = &l->launcher->image->device.cu;
-    int type = element_type_of(b), swizzle = b->swizzled ? SWIZZLED_128 : UNSWIZZLED;
+    const int type = element_type_of(b), swizzle = swizzle_of(b);
     uint32_t rank = (uint32_t)b->rank;
     void *data = (void *)(uintptr_t)b->data;
     if (!b->pixels)

@@ -2,8 +2,8 @@
  * with "# builtin", .zir; those that say "# not on and off: REASON" are skipped), and models
  (.onnx), on the CPU, and with --cuda on a GPU. See support/on_off.h.
  *
- * usage: on_off [--cuda] FILE-OR-FOLDER...: each with five sizes of its dimensions, or with the
- * first ZC_ON_OFF_SIZES of them that it runs with. */
+ * usage: on_off [--cuda] FILE-OR-FOLDER...: each with five sizes of its symbols, or with the first
+ * ZC_ON_OFF_SIZES of them that it runs with. */
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +19,10 @@ static bool check(const on_off *s, size_t *outputs, double *worst)
     const char *limit = getenv("ZC_ON_OFF_SIZES");
     size_t runs = 0, count = sizeof sizes / sizeof *sizes,
            most = limit ? strtoul(limit, NULL, 10) : count;
-    for (size_t i = 0; i < count && runs < most; i++) {
-        bool ran;
-        if (!on_off_check(s, sizes[i], &ran, outputs, worst)) return false;
-        runs += ran;
+    on_off_run run = {.sized = true};
+    for (size_t i = 0; i < count && runs < most && run.sized; i++) {
+        if (!on_off_check(s, sizes[i], &run, outputs, worst)) return false;
+        runs += run.ran;
     }
     /* Graphs of passes may be such that random operands do not fit. */
     bool may_skip = strcmp(s->name + strlen(s->name) - 4, ".zir") == 0;

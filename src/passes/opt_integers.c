@@ -58,13 +58,21 @@ static double bias_at(const zc_tensor *t, const zc_tensor *scale, int64_t i)
     return zc_load_f64(t->dtype, t->data, i) * (scale ? zc_scale_at(scale, i) : 1);
 }
 
-/* A bias of 16 bits, or by a scale of 16 bits, in what the sums count. v: it, when it is no b.
- * 0: there are no such integers of 32 bits, or no memory (ok). */
+/* But for what f32 has rounded? */
+static bool is_whole(double v)
+{
+    return fabs(v - nearbyint(v)) <= 0x1p-22 * fabs(v);
+}
+
+/* A bias in what the sums count: of 16 bits, or by a scale of 16 bits, to the nearest whole number,
+ * of f32 only where it is one. v: it, when it is no b. 0: there are no such integers of 32 bits, or
+ * no memory (ok). */
 static zc_vid recounted(zc_graph *g, zc_vid v, const zc_quantised *b, const zc_quantised *x,
                         const zc_quantised *w, bool *ok)
 {
     const zc_tensor *bias = zc_known(g, b->x ? b->x : v), *s = b->x ? zc_known(g, b->scale) : NULL;
     const zc_tensor *xs = zc_known(g, x->scale), *ws = zc_known(g, w->scale);
+    const bool nearest = zc_val(g, v)->type.dtype != ZC_F32;
     double zero = 0;
     if (!bias || bias->rank != 1 || (b->x && !s) || !xs || !ws) return 0;
     if (b->zero && (!zc_graph_splat(g, b->zero, &zero) || zero != 0)) return 0;
@@ -73,7 +81,7 @@ static zc_vid recounted(zc_graph *g, zc_vid v, const zc_quantised *b, const zc_q
     *ok = y != NULL;
     for (int64_t i = 0; y && i < t.dims[0]; i++) {
         const double sum = bias_at(bias, s, i) / (zc_scale_at(xs, 0) * zc_scale_at(ws, i));
-        if (!(fabs(sum) < INT32_MAX)) {
+        if (!(fabs(sum) < INT32_MAX) || !(nearest || is_whole(sum))) {
             free(y);
             return 0;
         }
@@ -93,8 +101,7 @@ static bool bias_of(zc_graph *g, zc_vid v, const zc_quantised *x, const zc_quant
     bool ok = true;
     const bool counted = zc_dequantised(g, v, b);
     if (!counted) *b = (zc_quantised){0};
-    if (counted && is_bias(g, b, x, w)) return true;
-    b->x = zc_val(g, v)->type.dtype == ZC_F32 ? 0 : recounted(g, v, b, x, w, &ok);
+    if (!counted || !is_bias(g, b, x, w)) b->x = recounted(g, v, b, x, w, &ok);
     return ok;
 }
 
@@ -267,21 +274,11 @@ static bool is_summed(const zc_graph *g, const zc_node *n, zc_quantised *x, zc_q
     if (n->op != ZC_OP_Conv || !zc_dequantised(g, n->in[ZC_IN_Conv_x], x) ||
         !zc_dequantised(g, n->in[ZC_IN_Conv_w], w))
         return false;
-    const zc_vid bias = zc_node_in(n, ZC_IN_Conv_bias);
-    const zc_tensor *t = zc_known(g, w->x), *b = bias ? zc_known(g, bias) : NULL;
+    const zc_tensor *t = zc_known(g, w->x);
     return x->axis < 0 && zc_is_bytes(g, x->x) && zc_known(g, x->scale) && w->axis <= 0 && t &&
            zc_is_bytes(g, w->x) && zc_known(g, w->scale) && (t->rank == 3 || t->rank == 4) &&
            t->dims[0] > 0 && zc_tensor_numel(t) / t->dims[0] <= DEPTH_MOST &&
-           (!w->zero || zc_graph_splat(g, w->zero, &zero)) && (!bias || (b && b->rank == 1));
-}
-
-/* The constant, one number a channel, for planes of channels first. 0: no memory. */
-static zc_vid by_channel(zc_graph *g, zc_vid v, int rank)
-{
-    zc_tensor t = *zc_known(g, v);
-    t.rank = rank - 1;
-    for (int d = 1; d < t.rank; d++) t.dims[d] = 1;
-    return zc_graph_const(g, zc_val(g, v)->name, &t, false);
+           (!w->zero || zc_graph_splat(g, w->zero, &zero));
 }
 
 /* ConvInteger, which is next in the block, with n's attributes; its result, 0: no memory. */
@@ -302,14 +299,28 @@ static zc_vid byte_sums(zc_graph *g, zc_nid n, const zc_quantised *x, const zc_q
     return sum;
 }
 
+/* One number a channel, for planes of channels first: next in the block. 0: no memory. */
+static zc_vid by_channel(zc_graph *g, zc_vid v, const zc_tensor *w)
+{
+    const int64_t form[] = {w->dims[0], 1, 1};
+    const zc_vid in[] = {v, zc_graph_const_i64(g, NULL, form, w->rank - 1, 1)};
+    const zc_nid made = in[1] ? zc_graph_node(g, &g->top, ZC_OP_Reshape, "bias", 2, in, 1) : 0;
+    const zc_vid y = made ? zc_graph_out(g, made, 0, NULL) : 0;
+    if (!y) return 0;
+    zc_type *type = &zc_val(g, y)->type;
+    *type = (zc_type){.dtype = zc_val(g, v)->type.dtype, .rank = w->rank - 1};
+    for (int d = 0; d < type->rank; d++) type->dims[d] = zc_dim_const(form[d]);
+    return y;
+}
+
 /* n becomes what is made of the sums. false: no memory. */
 static bool summed(zc_graph *g, zc_nid n, const zc_quantised *x, const zc_quantised *w)
 {
     const zc_type y = zc_val(g, zc_node_at(g, n)->out[0])->type;
     const zc_vid bias = zc_node_in(zc_node_at(g, n), ZC_IN_Conv_bias);
-    const int rank = zc_known(g, w->x)->rank;
-    const zc_vid in[] = {byte_sums(g, n, x, w), scale_of(g, x, w, rank - 2),
-                         bias ? by_channel(g, bias, rank) : 0};
+    const zc_tensor *t = zc_known(g, w->x);
+    const zc_vid in[] = {byte_sums(g, n, x, w), scale_of(g, x, w, t->rank - 2),
+                         bias ? by_channel(g, bias, t) : 0};
     const int nin = bias ? 3 : 2;
     const char *work = work_of(g, y.dtype, bias != 0);
     if (!work || !are_there(in, nin) || !zc_graph_become(g, n, ZC_OP_Pointwise, nin, in))

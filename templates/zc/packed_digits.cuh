@@ -3,8 +3,8 @@
 //
 // A warp's part of the row counts in a power of two, so that its largest element is a number of 22 bits, and has three digits
 // of 8 bits with signs: the three first of the eight columns of the products. So what is 2^-12 of the part's largest element
-// is as exact as f16 has it, and nothing is off by more than 2^-23 of the largest one. Where an element is not finite, the
-// part is multiplied as it is.
+// is as exact as f16 has it, and nothing is off by more than 2^-23 of the largest one. Where an element is not finite, or the
+// largest one so small that f32 has no such power of two (bf16 below 2^-105), the part is multiplied as it is.
 //
 // Along the summed axis a lane has eight neighbouring codes of 4 bits (four of 8) of a piece of 16 bytes, as one word, whose
 // bytes are the first of each two neighbours or, shifted, the second. i4 is taken 16-fold: what has its bits above 4 others.
@@ -29,7 +29,7 @@ template <int STEPS> struct zc_packed_digits {
 
     int lane, left; // left: of the part
     const Z_T *row;
-    bool finite;
+    bool counted;                                    // or is the part multiplied as it is?
     f32 counts;                                      // what the row counts, where it is normalised
     vector gain[Z_NORM ? TURNS : 1];
     f32 unit[2];                                     // what this lane's two columns of the products count
@@ -99,12 +99,13 @@ template <int STEPS> struct zc_packed_digits {
     }
     // Sets the power of two; what x is multiplied by.
     ZC_MEMBER f32 count(u32 most) {
-        const u32 exponent = most >> 23 < 22 ? 22 : most >> 23;
+        static constexpr u32 LEAST = 22;
+        const u32 exponent = most >> 23 < LEAST ? LEAST : most >> 23;
         const f32 down = zc_float((exponent - 21) << 23) / TIMES;
-        finite = exponent < 255;
+        counted = exponent < 255 && (most >> 23 >= LEAST || most == 0);
         unit[0] = lane % 4 == 0 ? 65536 * down : lane % 4 == 1 ? down : 0.0f;
         unit[1] = lane % 4 == 0 ? 256 * down : 0.0f;
-        if (!finite) unit[0] = 1, unit[1] = 0;
+        if (!counted) unit[0] = 1, unit[1] = 0;
         return zc_float((275 - exponent) << 23);
     }
     // Digits of four numbers of 24 bits, of which 0x808080 has been added: to[digit], the highest first.
@@ -250,7 +251,7 @@ template <int STEPS> struct zc_packed_digits {
     }
     // The products of a slot.
     template <bool WHOLE> ZC_MEMBER void multiply(const zc_packed_linear_params &p, const slot &w, sums &sum) const {
-        if (!finite) return multiply_plainly(p, w, sum);
+        if (!counted) return multiply_plainly(p, w, sum);
 #pragma unroll
         for (int k = 0; k < OWN; k += STRIDE) {
             if (Z_E2M1 && k) zc_sync_warp(); // or the compiler makes bytes of all codes before the first products
@@ -261,7 +262,7 @@ template <int STEPS> struct zc_packed_digits {
         const f32 x = zc_get(row[k]);
         return Z_NORM ? zc_through<Z_T>(x * counts * zc_get(((const Z_T *)p.gain)[from + k])) : x;
     }
-    // The same where the part has an element that is not finite.
+    // The same of a part that is not counted.
     ZC_MEMBER void multiply_plainly(const zc_packed_linear_params &p, const slot &w, sums &sum) const {
         static constexpr int OF_WORD = slot::WORD;
 #pragma unroll

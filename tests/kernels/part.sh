@@ -1,7 +1,8 @@
 #!/bin/sh
-# usage: part.sh COMMAND...: COMMAND with --part K/10 behind it (tests/part.sh). All of it takes more than an hour of processor
-# time.
+# usage: part.sh N COMMAND...: COMMAND with --part K/N behind it (tests/part.sh).
 set -eu
-part=$("$(dirname "$0")/../part.sh" 10)
+parts=$1
+shift
+part=$("$(dirname "$0")/../part.sh" "$parts")
 [ -n "$part" ] || exec "$@"
-exec "$@" --part "$part/10"
+exec "$@" --part "$part/$parts"

@@ -109,11 +109,10 @@ static bool check(uint64_t seed, const zc_rules *rules, tally *t)
     bool ok = grow(seed, &text, &s.real), any = false;
     s.text = text.data;
     t->graphs += ok && text.len;
-    for (size_t i = 0; ok && text.len && i < ZC_COUNTOF(sizes); i++) {
-        bool ran;
-        ok = on_off_check(&s, sizes[i], &ran, &t->outputs, &t->worst);
-        any |= ran;
-        if (!strstr(text.data, "[n")) break; /* no symbols */
+    on_off_run run = {.sized = true};
+    for (size_t i = 0; ok && text.len && i < ZC_COUNTOF(sizes) && run.sized; i++) {
+        ok = on_off_check(&s, sizes[i], &run, &t->outputs, &t->worst);
+        any |= run.ran;
     }
     t->runs += any;
     t->failed += !ok;

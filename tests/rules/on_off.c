@@ -2,8 +2,8 @@
  * with "# builtin", .zir; those that say "# not on and off: REASON" are skipped), and models
  (.onnx), on the CPU, and with --cuda on a GPU. See support/on_off.h.
  *
- * usage: on_off [--cuda] FILE-OR-FOLDER...: each with five sizes of its dimensions, or with the
- * first ZC_ON_OFF_SIZES of them that it runs with. */
+ * usage: on_off [--cuda] FILE-OR-FOLDER... [--part K/N]: each, or each N-th from the K-th on, with
+ * five sizes of its symbols, or with the first ZC_ON_OFF_SIZES of them that it runs with. */
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +19,10 @@ static bool check(const on_off *s, size_t *outputs, double *worst)
     const char *limit = getenv("ZC_ON_OFF_SIZES");
     size_t runs = 0, count = sizeof sizes / sizeof *sizes,
            most = limit ? strtoul(limit, NULL, 10) : count;
-    for (size_t i = 0; i < count && runs < most; i++) {
-        bool ran;
-        if (!on_off_check(s, sizes[i], &ran, outputs, worst)) return false;
-        runs += ran;
+    on_off_run run = {.sized = true};
+    for (size_t i = 0; i < count && runs < most && run.sized; i++) {
+        if (!on_off_check(s, sizes[i], &run, outputs, worst)) return false;
+        runs += run.ran;
     }
     /* Graphs of passes may be such that random operands do not fit. */
     bool may_skip = strcmp(s->name + strlen(s->name) - 4, ".zir") == 0;
@@ -95,14 +95,27 @@ static bool check_file(const char *path, bool on_gpu, size_t *files, size_t *out
     return ok;
 }
 
+/* Takes --part K/N from the end of the arguments. */
+static void read_part(int *argc, char **argv, size_t *first, size_t *parts)
+{
+    if (*argc < 3 || strcmp(argv[*argc - 2], "--part") != 0) return;
+    if (sscanf(argv[*argc - 1], "%zu/%zu", first, parts) != 2 || *first < 1 || *first > *parts) {
+        fprintf(stderr, "on_off: --part K/N (got '%s')\n", argv[*argc - 1]);
+        exit(2);
+    }
+    *argc -= 2;
+}
+
 int main(int argc, char **argv)
 {
     glob_t paths = {0};
+    size_t first = 1, parts = 1;
+    read_part(&argc, argv, &first, &parts);
     size_t files = 0, failed = 0, outputs = 0;
     double worst = 0;
     bool on_gpu = argc > 1 && strcmp(argv[1], "--cuda") == 0;
     for (int i = 1 + on_gpu; i < argc; i++) expand(argv[i], &paths, i == 1 + on_gpu);
-    for (size_t i = 0; i < paths.gl_pathc; i++)
+    for (size_t i = first - 1; i < paths.gl_pathc; i += parts)
         failed += !check_file(paths.gl_pathv[i], on_gpu, &files, &outputs, &worst);
     printf("%zu graphs, %zu outputs, worst error %.3g of the greatest element, %zu failed\n", files,
            outputs, worst, failed);

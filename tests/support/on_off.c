@@ -16,6 +16,7 @@ enum { OFF, ON, EXACT, SHAKEN, SHAKES = 16, SHAKEN_BY = 8 };
 typedef struct results {
     zc_tensor v[ON_OFF_IO_MAX];
     size_t n;
+    bool sized; /* has an input a dimension that is a symbol? */
 } results;
 
 static void results_fini(results *r)
@@ -39,14 +40,17 @@ static double number(zc_elem elem, uint64_t z)
     return (double)(z % 2);
 }
 
-/* Every symbol is `size`; expressions of symbols are beyond this test. */
+/* Every symbol is `size`, and makes *sized true; expressions of symbols are beyond this test. */
 static bool set_input(const zc_plan *plan, zc_session *s, size_t i, int64_t size, uint64_t *random,
-                      double shake, zc_diag *diag)
+                      double shake, bool *sized, zc_diag *diag)
 {
     zc_io_info info;
     if (zc_plan_input(plan, i, &info, diag) != ZC_OK || info.rank < 0) return false;
     zc_tensor t = {.dtype = (zc_dtype)info.elem, .rank = info.rank};
-    for (int d = 0; d < t.rank; d++) t.dims[d] = info.dims[d] < 0 ? size : info.dims[d];
+    for (int d = 0; d < t.rank; d++) {
+        *sized |= info.dims[d] < 0;
+        t.dims[d] = info.dims[d] < 0 ? size : info.dims[d];
+    }
     zc_view v = {.elem = info.elem, .rank = t.rank};
     memcpy(v.dims, t.dims, sizeof v.dims);
     if (!zc_tensor_bytes(&t, &v.bytes)) return false;
@@ -94,7 +98,7 @@ static bool run_plan(const void *bytes, size_t len, const zc_session_params *how
               zc_plan_info_get(plan, &info) == ZC_OK && info.outputs <= ON_OFF_IO_MAX &&
               zc_session_create(plan, how, &s, diag) == ZC_OK;
     for (size_t i = 0; ok && i < info.inputs; i++)
-        ok = set_input(plan, s, i, size, &random, shake, diag);
+        ok = set_input(plan, s, i, size, &random, shake, &out->sized, diag);
     ok = ok && zc_session_run(s, diag) == ZC_OK && take_outputs(s, info.outputs, out, diag);
     (void)zc_session_destroy(&s);
     zc_plan_destroy(&plan);
@@ -332,15 +336,16 @@ static void compute_truth(const on_off *s, int which, int64_t size, results *r, 
     if (!compute(s, which, size, &r[which], diag)) results_fini(&r[which]);
 }
 
-bool on_off_check(const on_off *s, int64_t size, bool *ran, size_t *outputs, double *worst)
+bool on_off_check(const on_off *s, int64_t size, on_off_run *run, size_t *outputs, double *worst)
 {
     results r[SHAKEN + SHAKES] = {{.n = 0}};
     zc_diag *diag = zc_diag_create();
     bool ok = true;
-    *ran = compute(s, OFF, size, &r[OFF], diag);
+    run->ran = compute(s, OFF, size, &r[OFF], diag);
+    run->sized = r[OFF].sized;
     zc_diag_clear(diag);
-    if (*ran && !compute(s, ON, size, &r[ON], diag)) ok = complain(s, "with fusions", diag);
-    if (*ran && ok) {
+    if (run->ran && !compute(s, ON, size, &r[ON], diag)) ok = complain(s, "with fusions", diag);
+    if (run->ran && ok) {
         compute_truth(s, EXACT, size, r, diag);
         ok = compare_all(s, r, false, worst);
         for (int i = 0; !ok && i < SHAKES; i++) compute_truth(s, SHAKEN + i, size, r, diag);

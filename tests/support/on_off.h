@@ -20,9 +20,13 @@ typedef struct on_off {
     const zc_rules *rules; /* NULL: the built-in ones */
 } on_off;
 
-/* Every symbol is `size`. false: it failed, and why is printed. *ran: whether the graph takes that
- * size without passes. Counts into *outputs; *worst: the greatest error, of an output's greatest
- * element. */
-bool on_off_check(const on_off *s, int64_t size, bool *ran, size_t *outputs, double *worst);
+typedef struct on_off_run {
+    bool ran;   /* does the graph take that size without passes? */
+    bool sized; /* has it symbols, so that another size is another run? */
+} on_off_run;
+
+/* Every symbol is `size`. false: it failed, and why is printed. Counts into *outputs; *worst: the
+ * greatest error, of an output's greatest element. */
+bool on_off_check(const on_off *s, int64_t size, on_off_run *run, size_t *outputs, double *worst);
 
 #endif

@@ -97,7 +97,7 @@ struct zc_conv_few_bytes : zc_conv_few<zc_few_lines::BYTES> {
             for (int j = 0; j < TOGETHER; j++) {
                 const int e = i + j * 2;
                 zc_gq_column c[2];
-                zc_gq_get(lines.columns, x.at.channel + e, c);
+                lines.columns.get(x.at.channel + e, c);
                 const i32 y[2] = {zc_gq_number_of(sum[e], c[0], shared), zc_gq_number_of(sum[e + 1], c[1], shared)};
                 out.v[j] = zc_gq_finished(y, other_of(x, e), with,
                                           [&](i32(&all)[2]) { x.cells.template apply<2>(all, all, e); });

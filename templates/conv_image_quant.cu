@@ -23,7 +23,7 @@
 #include "zc/quantised.cuh"
 #include "zc/window.cuh"
 
-// How a channel's sums become bytes; more: see zc_wide. zero: of its weights.
+// How a channel's sums become bytes; more: see zc_wide and zc_whole. zero: of its weights.
 struct zc_image_channel {
 #if Z_WHOLES
     zc_whole_scale<Z_WHOLES> by;
@@ -117,11 +117,11 @@ struct zc_conv_image_quant {
             if (i >= Z_OUT) continue;
             const i32 zero = Z_W_ZERO ? (i32)zc_load_factor<Z_W>(p.w_zero, i * p.w_zero_step) : 0;
             const i32 less = x_zero * (weights_of(i) - TAPS * Z_CHANNELS * zero);
-            const i64 more = (Z_HAS_BIAS ? (i64)zc_load_factor<i32>(p.bias, i) : 0) - less; // fits 32 bits with Z_WHOLES
+            const i64 more = (Z_HAS_BIAS ? (i64)zc_load_factor<i32>(p.bias, i) : 0) - less;
             const f64 scale = xs * (f64)zc_load_factor<Z_WS>(p.w_scale, i * p.w_scale_step) / ys;
             zc_image_channel c;
 #if Z_WHOLES
-            c.by = zc_whole_scale_of<Z_WHOLES>(scale, (i32)more);
+            c.by = zc_whole_scale_of<Z_WHOLES>(scale, more, (i32)zc_load_factor<Z_PLAIN>(p.y_zero, 0));
 #else
             c.scale = zc_requant_scale(scale);
             c.more = (f64)more - ZC_WIDE;
@@ -296,9 +296,8 @@ struct zc_conv_image_quant {
     }
     // Bytes of the warp's columns, of which `left` is the first.
     ZC_MEMBER void keep(const sums &most, int left) const {
+#if !Z_WHOLES
         const i32 zero = (i32)*(const Z_PLAIN *)p.y_zero;
-#if Z_WHOLES
-        const i32 above = zc_above_wholes(zero);
 #endif
         const int lane = threadIdx.x % 32;
         zc_sync_warp(); // nobody reads those of the row before
@@ -313,7 +312,7 @@ struct zc_conv_image_quant {
                 for (int e = 0; e < 2; e++) {
                     const i32 sum = most[half / 2 * OWN + n][half % 2 * 2 + e];
 #if Z_WHOLES
-                    y[e] = zc_whole(sum, c[e].by, above);
+                    y[e] = zc_whole(sum, c[e].by);
 #else
                     y[e] = zc_requantised<Z_SMALL_SCALES>(zc_wide(sum, c[e].more), c[e].scale, zero);
 #endif

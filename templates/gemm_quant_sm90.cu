@@ -158,7 +158,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     struct view {
         zc_gq_item item;
         zc_gemm_origin t;
-        const zc_gq_column *columns;
+        zc_gq_columns columns;
         const zc_gq_zeros *zeros;
         const u32 *sums; // of columns
         zc_gq_shared shared;
@@ -205,7 +205,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
             const int at = j * 8 + thread % 4 * 2;
             const i64 col = v.t.col + at;
             zc_gq_column c[2];
-            zc_gq_get(v.columns, at, c);
+            v.columns.get(at, c);
 #pragma unroll
             for (int i = 0; i < ROWS; i++) {
                 if (v.rows[i].at >= q.m || col >= q.n) continue;
@@ -225,8 +225,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     static constexpr int ACROSS = Z_TILE_N % 128 && !PIPE::EXTRA ? 64 : 128, PANELS = (Z_TILE_N + ACROSS - 1) / ACROSS;
     // Where the copy engine looks for a panel's byte, in 128 bytes of one line or two.
     static ZC_MEMBER int place_in_panel(int line, int column) {
-        const int at = line * ACROSS + column;
-        return at ^ at / 128 % (ACROSS / 16) * 16;
+        return line * ACROSS + (column / 16 ^ line * ACROSS / 128 % (ACROSS / 16)) * 16 + column % 16;
     }
     // at: the fused operand's first stage; the second pair's bytes lie where the results go.
     ZC_MEMBER void send_all(const view &v, int warpgroup, int thread, const typename PIPE::sums &sum, slot &at, int &buffer) const {
@@ -268,7 +267,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
             for (int j = 0; j < TOGETHER; j++) {
                 const int in = (group + j) * 8 + thread % 4 * 2, at = panel * ACROSS + in;
                 zc_gq_column c[2];
-                zc_gq_get(v.columns, at, c);
+                v.columns.get(at, c);
                 place[j] = place_in_panel(line, in);
 #pragma unroll
                 for (int i = 0; i < 2; i++) {

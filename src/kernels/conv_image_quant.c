@@ -24,7 +24,7 @@ enum {
     SMEM_LESS = 101376, /* elsewhere */
     SMEM_OWN = 1024,    /* that each block takes besides */
     CHANNEL = 16,       /* bytes: scale and bias */
-    CHANNEL_ZERO = 16   /* and a zero point */
+    CHANNEL_ZERO = 8    /* and a zero point */
 };
 
 /* ---- the specialisation ---- */

@@ -30,25 +30,34 @@ constexpr i32 ZC_GQ_LEAST = Z_WHOLES ? ZC_LEAST_BYTE<Z_Y> : 0;
 #else
 constexpr i32 ZC_GQ_LEAST = 0;
 #endif
-// A column's part of a result; more: see zc_wide.
+// A column's part of a result; more: see zc_wide and zc_whole.
 #if Z_WHOLES
 typedef zc_whole_scale<Z_WHOLES> zc_gq_column;
 #else
-struct alignas(16) zc_gq_column {
+struct zc_gq_column {
     f64 scale, more;
 };
 #endif
-// Two neighbours in shared memory; at: even.
-ZC_DEV void zc_gq_get(const zc_gq_column *columns, int at, zc_gq_column (&two)[2]) {
-    if constexpr (sizeof(zc_gq_column) == 8) {
-        const auto both = *(const zc_vec<zc_gq_column, 2> *)(columns + at);
-        two[0] = both.v[0];
-        two[1] = both.v[1];
-    } else {
-        two[0] = columns[at];
-        two[1] = columns[at + 1];
+// Those of a tile in shared memory, of which neighbours are read at once.
+struct zc_gq_columns {
+    decltype(zc_gq_column::scale) *scale;
+    decltype(zc_gq_column::more) *more;
+
+    zc_gq_columns() = default;
+    ZC_MEMBER zc_gq_columns(unsigned char *memory, int count)
+        : scale((decltype(scale))memory), more((decltype(more))(scale + count)) {}
+    ZC_MEMBER void put(int at, const zc_gq_column &column) const {
+        scale[at] = column.scale;
+        more[at] = column.more;
     }
-}
+    // at: even.
+    ZC_MEMBER void get(int at, zc_gq_column (&two)[2]) const {
+        const auto s = *(const zc_vec<decltype(zc_gq_column::scale), 2> *)(scale + at);
+        const auto m = *(const zc_vec<decltype(zc_gq_column::more), 2> *)(more + at);
+#pragma unroll
+        for (int i = 0; i < 2; i++) two[i] = {s.v[i], m.v[i]};
+    }
+};
 // Of zero points, where there are any: its own, and what A's is multiplied by.
 struct zc_gq_zeros {
     u32 own, turned;
@@ -61,7 +70,7 @@ struct zc_gq_made {
 ZC_DEV zc_gq_made zc_gq_make(const zc_gq_shared &shared, const zc_gq_own &own) {
 #if Z_WHOLES
     const f64 scale = zc_quotient(shared.a * (f64)own.scale, shared.y, shared.reciprocal);
-    return {zc_whole_scale_of<Z_WHOLES>(scale, zc_gq_bias(own)), (u32)own.zero};
+    return {zc_whole_scale_of<Z_WHOLES>(scale, zc_gq_bias(own), shared.zero - ZC_GQ_LEAST), (u32)own.zero};
 #else
     return {{zc_gq_scale(shared, own), (f64)zc_gq_bias(own) - ZC_WIDE}, (u32)own.zero};
 #endif
@@ -103,12 +112,12 @@ struct zc_gq_row : zc_gq_edges {
 template <int ROWS, int COLUMNS> struct zc_gq_lines {
     static constexpr int BYTES =
         COLUMNS * (int)(sizeof(zc_gq_column) + sizeof(zc_gq_zeros)) + (ROWS + ZC_GQ_CORNERS * COLUMNS) * 4;
-    zc_gq_column *columns;
+    zc_gq_columns columns;
     zc_gq_zeros *zeros;
     u32 *rows, *sums;
 
     ZC_MEMBER zc_gq_lines(unsigned char *memory)
-        : columns((zc_gq_column *)memory), zeros((zc_gq_zeros *)(columns + COLUMNS)), rows((u32 *)(zeros + COLUMNS)),
+        : columns(memory, COLUMNS), zeros((zc_gq_zeros *)(columns.more + COLUMNS)), rows((u32 *)(zeros + COLUMNS)),
           sums(rows + ROWS) {}
 
     // Sums of a column's taps become those of all taps above and to the left.
@@ -123,7 +132,7 @@ template <int ROWS, int COLUMNS> struct zc_gq_lines {
     ZC_MEMBER void lay(int column, const zc_gq_made &made, u32 depth) const {
         u32 *const own = sums + column;
         if (ZC_GQ_EDGES) add_up(own);
-        columns[column] = made.column;
+        columns.put(column, made.column);
         if (Z_ZERO_A || Z_ZERO_B)
             zeros[column] = {made.zero, Z_ZERO_A && !ZC_GQ_EDGES ? depth * made.zero - *own : 0u};
     }
@@ -179,7 +188,7 @@ ZC_DEV zc_gq_shared zc_gq_share(const zc_gq_second &p) {
 // A sum before bytes are saturated: a whole number, with Z_WHOLES 256ths of one.
 ZC_DEV i32 zc_gq_number_of(i32 sum, const zc_gq_column &column, const zc_gq_shared &shared) {
 #if Z_WHOLES
-    return zc_whole(sum, column, zc_above_wholes(shared.zero - ZC_GQ_LEAST));
+    return zc_whole(sum, column);
 #elif defined(Z_Y_SCALE)
     return zc_gq_requantised(sum, column.more, column.scale, shared.zero);
 #else

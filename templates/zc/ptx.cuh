@@ -660,14 +660,6 @@ ZC_INLINE u8 zc_constant_element(const u8 *global) /* no register has 8 bits */
     return (u8)r;
 }
 
-/* The upper half of a b, and c. */
-ZC_INLINE i32 zc_product_high(i32 a, i32 b, i32 c)
-{
-    i32 r;
-    asm("mad.hi.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
-    return r;
-}
-
 /* Lets the next kernel start before this one ends. */
 ZC_INLINE void zc_grid_launch()
 {

@@ -51,23 +51,23 @@ template <bool SMALL> ZC_DEV i32 zc_requantised(f64 total, f64 scale, i32 zero) 
     return zc_rounded(zc_product64(total, scale), -zero) + zero;
 }
 // The same by whole numbers, where all scales are odd multiples of 2^-40: 256ths of a result, in the upper half of
-// (sum + bias) * scale, and `above` (of the zero point) more. WORDS: of scales, 2 where some have more than 31 bits.
-template <int WORDS> struct alignas(WORDS * 8) zc_whole_scale {
-    i32 scale[WORDS], bias;
+// sum * scale + more. WORDS: of scales, 2 where some have more than 31 bits.
+template <int WORDS> struct zc_whole_scale {
+    zc_vec<i32, WORDS> scale;
+    i64 more;
 };
 // Of a scale that is not rounded yet.
-template <int WORDS> ZC_DEV zc_whole_scale<WORDS> zc_whole_scale_of(f64 scale, i32 bias) {
+template <int WORDS> ZC_DEV zc_whole_scale<WORDS> zc_whole_scale_of(f64 scale, i64 bias, i32 zero) {
     const i64 all = (i64)(scale * ZC_REQUANT_ONE) | 1;
-    zc_whole_scale<WORDS> s = {};
-    s.scale[0] = (i32)all;
-    if (WORDS == 2) s.scale[WORDS - 1] = (i32)((all - (i32)all) >> 32);
-    s.bias = bias;
+    zc_whole_scale<WORDS> s;
+    s.scale.v[0] = (i32)all;
+    if (WORDS == 2) s.scale.v[WORDS - 1] = (i32)((all - (i32)all) >> 32);
+    s.more = bias * all + ((i64)zero << 40) + (1ll << 39);
     return s;
 }
-ZC_DEV i32 zc_above_wholes(i32 zero) { return zero * 256 + 128; } // which rounds
-template <int WORDS> ZC_DEV i32 zc_whole(i32 sum, const zc_whole_scale<WORDS> &s, i32 above) {
-    const i32 all = sum + s.bias, low = zc_product_high(all, s.scale[0], above);
-    return WORDS == 2 ? all * s.scale[WORDS - 1] + low : low;
+template <int WORDS> ZC_DEV i32 zc_whole(i32 sum, const zc_whole_scale<WORDS> &s) {
+    const i32 low = (i32)((sum * (i64)s.scale.v[0] + s.more) >> 32);
+    return WORDS == 2 ? sum * s.scale.v[WORDS - 1] + low : low;
 }
 // Two such results, saturated to T: the second and the last byte.
 ZC_DEV u32 zc_saturated_wholes(u8, i32 a, i32 b) { return zc_saturated_u16x2(a, b); }

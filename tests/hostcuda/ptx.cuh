@@ -591,12 +591,6 @@ ZC_INLINE void zc_constant_load16(void *to, const void *global)
 {
     __builtin_memcpy(to, global, 16);
 }
-
-ZC_INLINE i32 zc_product_high(i32 a, i32 b, i32 c)
-{
-    return (i32)((u32)(((i64)a * b) >> 32) + (u32)c);
-}
-
 template <class T> ZC_INLINE T zc_constant_element(const T *global)
 {
     return *global;

@@ -8,18 +8,25 @@
 
 enum { LANES = ZC_BYTE_COLUMNS, DEEP = 4, PANELS = 4, ROWS = 12 };
 
-/* ---- packed matrices: sums of all columns, then panels of 16 columns, in them four rows at a time
- * ---- */
+/* ---- packed matrices: sums of all columns, then panels of 16 columns, in them four rows at a
+ * time, then what AVX2 knows of each panel ---- */
 
 static int64_t panels_of(int64_t n)
 {
     return (n + LANES - 1) / LANES;
 }
 
+/* Deeper ones are multiplied plainly. */
+static bool by_avx2(int64_t k)
+{
+    return zc_bytes_by_avx2() && k <= ZC_AVX2_DEPTH;
+}
+
 static bool packed_bytes(int64_t k, int64_t n, size_t *bytes)
 {
-    size_t column = (size_t)zc_bytes_row(k) + sizeof(int32_t);
-    return zc_mul_size((size_t)(panels_of(n) * LANES), column, bytes);
+    const size_t column = (size_t)zc_bytes_row(k) + sizeof(int32_t);
+    const size_t order = by_avx2(k) ? (size_t)zc_avx2_order_size(zc_bytes_row(k)) : 0;
+    return zc_mul_size((size_t)panels_of(n), LANES * column + order * sizeof(int32_t), bytes);
 }
 
 static void pack_column(const zc_byte_matrix *m, const uint8_t *from, int32_t *sum, int8_t *to)
@@ -36,10 +43,15 @@ static void pack_matrix(const zc_byte_matrix *m, const uint8_t *from, void *to, 
 {
     int32_t *sums = to;
     int8_t *panels = (int8_t *)(sums + panels_of(m->n) * LANES);
+    const int64_t depth = zc_bytes_row(m->k);
     memset(to, 0, bytes);
     for (int64_t c = 0; c < m->n; c++)
         pack_column(m, from + c * m->column_step, &sums[c],
-                    panels + c / LANES * LANES * zc_bytes_row(m->k) + c % LANES * DEEP);
+                    panels + c / LANES * LANES * depth + c % LANES * DEEP);
+    if (!by_avx2(m->k)) return;
+    int32_t *orders = (int32_t *)(void *)(panels + panels_of(m->n) * LANES * depth);
+    for (int64_t i = 0; i < panels_of(m->n); i++)
+        zc_avx2_order(panels + i * LANES * depth, depth, orders + i * zc_avx2_order_size(depth));
 }
 
 typedef struct format {
@@ -121,6 +133,13 @@ static const int8_t *panel_at(const zc_byte_product *p, int64_t column)
 {
     const int8_t *panels = (const int8_t *)((const int32_t *)p->b + panels_of(p->n) * LANES);
     return panels + column * zc_bytes_row(p->k);
+}
+
+static zc_avx2_panels avx2_panels(const zc_byte_product *p, int64_t column)
+{
+    const int32_t *orders = (const void *)panel_at(p, panels_of(p->n) * LANES);
+    return (zc_avx2_panels){panel_at(p, column),
+                            orders + column / LANES * zc_avx2_order_size(zc_bytes_row(p->k))};
 }
 
 static void tile_plainly(const zc_byte_product *p, int64_t rows, const uint8_t *a, int64_t lda,
@@ -249,8 +268,9 @@ static void multiply_rows(const zc_byte_product *p, int64_t m, const uint8_t *a,
                           int64_t from, int64_t to, void *y, int64_t ldy)
 {
     const bool vnni = zc_has_vnni();
-    if (!vnni && zc_simd_level() >= ZC_SIMD_AVX2) {
-        zc_avx2_multiply(p, panel_at(p, from), m, a, lda, from, to, y, ldy);
+    if (by_avx2(p->k)) {
+        const zc_avx2_panels panels = avx2_panels(p, from);
+        zc_avx2_multiply(&panels, p, m, a, lda, from, to, y, ldy);
         return;
     }
     for (int64_t c = from; c < to; c += PANELS * LANES) {

@@ -23,6 +23,7 @@ zc_status zc_bytes_unsigned(zc_kctx *k, int input, int *zero, const uint8_t **ou
 typedef struct zc_byte_scaling {
     const double
         *scale; /* a column: y = saturate(round(sum * scale) + y_zero); NULL: sums as they are */
+    const float *near; /* the same in f32, and ZC_BYTE_COLUMNS more to be read */
     int y_zero;
     bool y_signed;
 } zc_byte_scaling;

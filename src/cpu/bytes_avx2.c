@@ -7,33 +7,21 @@
 #if SIMD_X86
 #define AVX2 __attribute__((target("avx2,fma")))
 
-enum { LANES = 8, DEEP = 4, ROWS = 4, VECTORS = ZC_BYTE_COLUMNS / LANES, BLOCK = 64 };
-enum { WIDE_BYTES = 48 << 10, LEAST_WIDE = 8 };
-
-/* Four bytes a lane, as 16 bits: the first and third, the second and fourth. */
-typedef struct halves {
-    __m256i even, odd;
-} halves;
-
-ZC_INLINE AVX2 halves widen_unsigned(__m256i v)
-{
-    return (halves){_mm256_and_si256(v, _mm256_set1_epi16(0xff)), _mm256_srli_epi16(v, 8)};
-}
-
-ZC_INLINE AVX2 halves widen_signed(__m256i v)
-{
-    return (halves){_mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8), _mm256_srai_epi16(v, 8)};
-}
-
-ZC_INLINE AVX2 __m256i add_products(__m256i sum, halves x, halves w)
-{
-    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(x.even, w.even));
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(x.odd, w.odd));
-}
+enum { LANES = 8, DEEP = 4, ROWS = 6, VECTORS = ZC_BYTE_COLUMNS / LANES, BLOCK = 66 };
+enum { GROUP = DEEP * ZC_BYTE_COLUMNS, PAIRS = GROUP / 2, WIDE_BYTES = 128 << 10 };
+enum { STRETCH = 128 /* groups */ };
+_Static_assert(BLOCK % ROWS == 0, "whole tiles");
+_Static_assert(WIDE_BYTES / sizeof(uint16_t) >= ZC_AVX2_DEPTH, "room for a row");
 
 ZC_INLINE AVX2 __m256i load(const void *from)
 {
     return _mm256_loadu_si256(from);
+}
+
+/* A sum and the products of two 16 bits a lane. */
+ZC_INLINE AVX2 __m256i add_products(__m256i sum, __m256i x, __m256i w)
+{
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(x, w));
 }
 
 /* ---- results ---- */
@@ -41,15 +29,19 @@ ZC_INLINE AVX2 __m256i load(const void *from)
 typedef struct range {
     __m256d low, high, none;
     __m128i zero;
-    __m256 near_low, near_high;
+    __m256i near_zero; /* of unsigned bytes, as 16 bits */
+    __m128i flip;      /* what makes these the kind wanted */
 } range;
 
 ZC_INLINE AVX2 range range_of(const zc_byte_scaling *s)
 {
     const double least = (s->y_signed ? -128 : 0) - s->y_zero;
-    return (range){_mm256_set1_pd(least),        _mm256_set1_pd(least + 255),
-                   _mm256_set1_pd(-s->y_zero),   _mm_set1_epi32(s->y_zero),
-                   _mm256_set1_ps((float)least), _mm256_set1_ps((float)least + 255)};
+    return (range){_mm256_set1_pd(least),
+                   _mm256_set1_pd(least + 255),
+                   _mm256_set1_pd(-s->y_zero),
+                   _mm_set1_epi32(s->y_zero),
+                   _mm256_set1_epi16((int16_t)-least),
+                   _mm_set1_epi8((char)(s->y_signed ? 0x80 : 0))};
 }
 
 /* Clamped and rounded; NaN gives 0 less the zero point. */
@@ -72,229 +64,338 @@ static AVX2 void quantise(const zc_byte_scaling *s, const range *r, const int32_
     zc_bytes_finish(s, sums + i, column + i, n - i, y + i);
 }
 
-/* Scales in f32. */
-ZC_INLINE AVX2 __m256 near_scales(const double *scale)
+/* 16 by f32, whose error is below ZC_BYTE_DOUBT for all that is not clamped; false: something lies
+ * that near to the middle of two integers, or is no number. */
+ZC_INLINE AVX2 bool quantise16(const range *r, const __m256i sums[VECTORS], const float *scale,
+                               uint8_t *y)
 {
-    return _mm256_set_m128(_mm256_cvtpd_ps(_mm256_loadu_pd(scale + 4)),
-                           _mm256_cvtpd_ps(_mm256_loadu_pd(scale)));
-}
-
-/* The same in f32, whose error is below ZC_BYTE_DOUBT: false: something lies that near to the
- * middle of two integers, or is no number. */
-ZC_INLINE AVX2 bool quantise8(const range *r, __m256i sums, __m256 scale, uint8_t *y)
-{
-    const __m256 q = _mm256_mul_ps(_mm256_cvtepi32_ps(sums), scale);
-    const __m256 c = _mm256_min_ps(r->near_high, _mm256_max_ps(r->near_low, q)); /* NaN stays */
-    const __m256i whole = _mm256_cvtps_epi32(c);
-    const __m256 off = _mm256_sub_ps(c, _mm256_cvtepi32_ps(whole));
-    const __m256 far = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), off);
-    const __m256 doubt = _mm256_cmp_ps(far, _mm256_set1_ps(0.5f - ZC_BYTE_DOUBT), _CMP_NLT_UQ);
-    const __m256i bytes = _mm256_and_si256(
-        _mm256_add_epi32(whole, _mm256_set_m128i(r->zero, r->zero)), _mm256_set1_epi32(255));
-    const __m128i half =
-        _mm_packs_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1));
-    _mm_storel_epi64((void *)y, _mm_packus_epi16(half, half));
+    const __m256 most = _mm256_set1_ps(0x1p16f), edge = _mm256_set1_ps(0.5f - ZC_BYTE_DOUBT);
+    __m256i whole[VECTORS];
+    __m256 doubt = _mm256_setzero_ps();
+    SIMD_UNROLL
+    for (int v = 0; v < VECTORS; v++) {
+        const __m256 q =
+            _mm256_mul_ps(_mm256_cvtepi32_ps(sums[v]), _mm256_loadu_ps(scale + v * LANES));
+        const __m256 c = _mm256_min_ps(most, q); /* NaN stays */
+        whole[v] = _mm256_cvtps_epi32(c);
+        const __m256 off = _mm256_sub_ps(c, _mm256_cvtepi32_ps(whole[v]));
+        const __m256 far = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), off);
+        doubt = _mm256_or_ps(doubt, _mm256_cmp_ps(far, edge, _CMP_NLT_UQ));
+    }
+    const __m256i words = _mm256_adds_epi16(
+        _mm256_permute4x64_epi64(_mm256_packs_epi32(whole[0], whole[1]), 0xd8), r->near_zero);
+    const __m128i bytes =
+        _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+    _mm_storeu_si128((void *)y, _mm_xor_si128(bytes, r->flip));
     return !_mm256_movemask_ps(doubt);
 }
 
-/* ---- products ---- */
-
-/* Rows as 16 bits, which all panels read: of each four bytes the even ones, then the odd ones. */
-static AVX2 void widen_rows(const uint8_t *a, int64_t lda, int64_t rows, int64_t depth, uint8_t *to)
+/* n of 16. */
+ZC_INLINE AVX2 void finish(const zc_byte_scaling *s, const range *r, const __m256i sums[VECTORS],
+                           int64_t column, int64_t n, void *y)
 {
-    const __m128i low = _mm_set1_epi16(0xff);
-    for (int64_t r = 0; r < rows; r++, a += lda) {
+    const float *near = s->near + column;
+    int32_t kept[ZC_BYTE_COLUMNS];
+    uint8_t bytes[ZC_BYTE_COLUMNS];
+    if (s->scale && n == ZC_BYTE_COLUMNS && quantise16(r, sums, near, y)) return;
+    if (s->scale && n < ZC_BYTE_COLUMNS && quantise16(r, sums, near, bytes)) {
+        memcpy(y, bytes, (size_t)n);
+        return;
+    }
+    SIMD_UNROLL
+    for (int v = 0; v < VECTORS; v++) _mm256_storeu_si256((void *)(kept + v * LANES), sums[v]);
+    if (s->scale)
+        quantise(s, r, kept, column, n, y);
+    else
+        memcpy(y, kept, (size_t)n * sizeof *kept);
+}
+
+/* ---- products ----
+ *
+ * vpmaddubsw adds two products of bytes in 16 bits, which hold them if the weights of one sign are
+ * no more than 128 together. Groups of four rows of a panel where all pairs are such come first;
+ * the others multiply 16 bits. */
+
+/* Do 16 bits hold both products, whatever the left operand's bytes are? */
+static bool is_narrow(int a, int b)
+{
+    const int above = (a > 0 ? a : 0) + (b > 0 ? b : 0), below = a + b - above;
+    return above <= 128 && below >= -128;
+}
+
+static bool are_narrow(const int8_t *group)
+{
+    for (int i = 0; i < GROUP; i += 2)
+        if (!is_narrow(group[i], group[i + 1])) return false;
+    return true;
+}
+
+/* All columns' first two rows, then the last two. */
+static void part_pairs(int8_t *group)
+{
+    int8_t from[GROUP];
+    memcpy(from, group, sizeof from);
+    for (int i = 0; i < GROUP; i += 2)
+        memcpy(group + i % DEEP / 2 * PAIRS + i / DEEP * 2, from + i, 2);
+}
+
+static void swap_groups(int8_t *a, int8_t *b)
+{
+    int8_t t[GROUP];
+    memcpy(t, a, GROUP);
+    memcpy(a, b, GROUP);
+    memcpy(b, t, GROUP);
+}
+
+void zc_avx2_order(int8_t *panel, int64_t depth, int32_t *order)
+{
+    const int64_t groups = depth / DEEP;
+    int32_t *at = order + 1;
+    int64_t narrow = 0;
+    for (int64_t g = 0; g < groups; g++) at[g] = (int32_t)(g * DEEP);
+    for (int64_t end = groups; narrow < end;) {
+        if (are_narrow(panel + narrow * GROUP)) {
+            narrow++;
+            continue;
+        }
+        const int32_t first = at[narrow];
+        at[narrow] = at[--end];
+        at[end] = first;
+        swap_groups(panel + narrow * GROUP, panel + end * GROUP);
+    }
+    for (int64_t g = narrow; g < groups; g++) part_pairs(panel + g * GROUP);
+    order[0] = (int32_t)narrow;
+}
+
+/* Some rows of the left operand, as bytes and as 16 bits. */
+typedef struct left {
+    const uint8_t *bytes;
+    const uint16_t *wide;
+    int64_t lda, depth;
+} left;
+
+static AVX2 void widen_rows(const uint8_t *a, int64_t lda, int64_t rows, int64_t depth,
+                            uint16_t *to)
+{
+    for (int64_t r = 0; r < rows; r++, a += lda, to += depth) {
         int64_t d = 0;
-        for (; d + 16 <= depth; d += 16, to += 32) {
-            const __m128i v = _mm_loadu_si128((const void *)(a + d));
-            const __m128i even = _mm_and_si128(v, low), odd = _mm_srli_epi16(v, 8);
-            _mm_storeu_si128((void *)to, _mm_unpacklo_epi32(even, odd));
-            _mm_storeu_si128((void *)(to + 16), _mm_unpackhi_epi32(even, odd));
-        }
-        for (; d < depth; d += DEEP, to += 2 * DEEP) {
-            uint32_t four, two[2];
-            memcpy(&four, a + d, sizeof four);
-            two[0] = four & 0xff00ff;
-            two[1] = four >> 8 & 0xff00ff;
-            memcpy(to, two, sizeof two);
-        }
+        for (; d + 16 <= depth; d += 16)
+            _mm256_storeu_si256((void *)(to + d),
+                                _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)(a + d))));
+        for (; d < depth; d++) to[d] = a[d];
     }
 }
 
-ZC_INLINE AVX2 __m256i repeat(const uint8_t *from)
+ZC_INLINE AVX2 __m256i repeat(const void *from)
 {
     int32_t four;
     memcpy(&four, from, sizeof four);
     return _mm256_set1_epi32(four);
 }
 
-/* A panel's sums with some rows, whose number is a constant where this is inlined. wide: they are
- * widened. */
-ZC_INLINE AVX2 void multiply_panel(int rows, bool wide, const int8_t *b, int64_t depth,
-                                   const uint8_t *a, int64_t lda, int32_t (*to)[ZC_BYTE_COLUMNS])
+ZC_INLINE AVX2 __m256i load_wide(const int8_t *from)
 {
-    __m256i sum[ROWS][VECTORS];
-    SIMD_UNROLL
-    for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = _mm256_setzero_si256();
-    for (int64_t d = 0; d < depth; d += DEEP, b += DEEP * ZC_BYTE_COLUMNS) {
-        const halves w[VECTORS] = {widen_signed(load(b)), widen_signed(load(b + DEEP * LANES))};
-        SIMD_UNROLL
-        for (int r = 0; r < rows; r++) {
-            const uint8_t *at = a + r * lda + (wide ? 2 * d : d);
-            const halves x =
-                wide ? (halves){repeat(at), repeat(at + DEEP)} : widen_unsigned(repeat(at));
-            sum[r][0] = add_products(sum[r][0], x, w[0]);
-            sum[r][1] = add_products(sum[r][1], x, w[1]);
-        }
-    }
+    return _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)from));
+}
+
+/* Sums of a panel's columns. */
+typedef int32_t row_sums[ZC_BYTE_COLUMNS];
+
+ZC_INLINE AVX2 void load_sums(int rows, row_sums *from, __m256i to[ROWS][VECTORS])
+{
     SIMD_UNROLL
     for (int r = 0; r < rows; r++) {
-        _mm256_storeu_si256((void *)to[r], sum[r][0]);
-        _mm256_storeu_si256((void *)(to[r] + LANES), sum[r][1]);
+        to[r][0] = load(from[r]);
+        to[r][1] = load(from[r] + LANES);
     }
 }
 
-ZC_INLINE AVX2 void sums_of(int64_t rows, bool wide, const int8_t *b, int64_t depth,
-                            const uint8_t *a, int64_t lda, int32_t (*to)[ZC_BYTE_COLUMNS])
+ZC_INLINE AVX2 void store_sums(int rows, __m256i from[ROWS][VECTORS], row_sums *to)
 {
-    switch (rows) {
-    case 1:
-        multiply_panel(1, wide, b, depth, a, lda, to);
-        break;
-    case 2:
-        multiply_panel(2, wide, b, depth, a, lda, to);
-        break;
-    case 3:
-        multiply_panel(3, wide, b, depth, a, lda, to);
-        break;
-    default:
-        multiply_panel(ROWS, wide, b, depth, a, lda, to);
-    }
-}
-
-static AVX2 void sums_of_bytes(int64_t rows, const int8_t *b, int64_t depth, const uint8_t *a,
-                               int64_t lda, int32_t (*to)[ZC_BYTE_COLUMNS])
-{
-    sums_of(rows, false, b, depth, a, lda, to);
-}
-
-static AVX2 void sums_of_wide(int64_t rows, const int8_t *b, int64_t depth, const uint8_t *a,
-                              int64_t lda, int32_t (*to)[ZC_BYTE_COLUMNS])
-{
-    sums_of(rows, true, b, depth, a, lda, to);
-}
-
-/* What the rows of a panel have in common. */
-typedef struct columns {
-    __m256i offset[VECTORS];
-    __m256 scale[VECTORS];
-} columns;
-
-ZC_INLINE AVX2 columns columns_of(const zc_byte_product *p, int64_t column, int64_t n)
-{
-    double scale[ZC_BYTE_COLUMNS] = {0};
-    if (p->s.scale) memcpy(scale, p->s.scale + column, (size_t)n * sizeof *scale);
-    return (columns){{load(p->offset + column), load(p->offset + column + LANES)},
-                     {near_scales(scale), near_scales(scale + LANES)}};
-}
-
-ZC_INLINE AVX2 void finish_row(const zc_byte_scaling *s, const range *r, const columns *c,
-                               int32_t part, int32_t *sums, int64_t column, int64_t n, void *y)
-{
-    int64_t i = 0;
     SIMD_UNROLL
-    for (int v = 0; v < VECTORS; v++) {
-        const __m256i more = _mm256_sub_epi32(c->offset[v], _mm256_set1_epi32(part));
-        _mm256_storeu_si256((void *)(sums + v * LANES),
-                            _mm256_add_epi32(load(sums + v * LANES), more));
+    for (int r = 0; r < rows; r++) {
+        _mm256_storeu_si256((void *)to[r], from[r][0]);
+        _mm256_storeu_si256((void *)(to[r] + LANES), from[r][1]);
     }
-    if (!s->scale) {
-        memcpy(y, sums, (size_t)n * sizeof *sums);
-        return;
-    }
-    for (; i + LANES <= n; i += LANES)
-        if (!quantise8(r, load(sums + i), c->scale[i / LANES], (uint8_t *)y + i))
-            quantise(s, r, sums + i, column + i, LANES, (uint8_t *)y + i);
-    if (i < n) quantise(s, r, sums + i, column + i, n - i, (uint8_t *)y + i);
 }
 
-/* Rows that are widened at a time; 0: they are few, or read once. */
-static int64_t wide_rows(int64_t depth, int64_t m, int64_t width)
+/* n groups by bytes, whose first rows are `at`, added to the sums of some rows, whose number is a
+ * constant where this is inlined. */
+ZC_INLINE AVX2 void add_narrow(int rows, const int8_t *w, const int32_t *at, int64_t n,
+                               const left *a, row_sums *sums)
 {
-    if (width <= ZC_BYTE_COLUMNS || m < ROWS || depth * 2 * LEAST_WIDE > WIDE_BYTES) return 0;
-    return depth * 2 * BLOCK < WIDE_BYTES ? BLOCK : WIDE_BYTES / (2 * depth) / ROWS * ROWS;
+    const __m256i ones = _mm256_set1_epi16(1);
+    __m256i sum[ROWS][VECTORS];
+    load_sums(rows, sums, sum);
+    for (int64_t g = 0; g < n; g++, w += GROUP) {
+        const __m256i w0 = load(w), w1 = load(w + GROUP / 2);
+        SIMD_UNROLL
+        for (int r = 0; r < rows; r++) {
+            const __m256i x = repeat(a->bytes + r * a->lda + at[g]);
+            sum[r][0] = add_products(sum[r][0], _mm256_maddubs_epi16(x, w0), ones);
+            sum[r][1] = add_products(sum[r][1], _mm256_maddubs_epi16(x, w1), ones);
+        }
+    }
+    store_sums(rows, sum, sums);
+}
+
+/* The same by 16 bits. */
+ZC_INLINE AVX2 void add_wide(int rows, const int8_t *w, const int32_t *at, int64_t n, const left *a,
+                             row_sums *sums)
+{
+    __m256i sum[ROWS][VECTORS];
+    load_sums(rows, sums, sum);
+    for (int64_t pair = 0; pair < 2 * n; pair++, w += PAIRS) {
+        const __m256i w0 = load_wide(w), w1 = load_wide(w + PAIRS / 2);
+        const uint16_t *from = a->wide + at[pair / 2] + pair % 2 * 2;
+        SIMD_UNROLL
+        for (int r = 0; r < rows; r++) {
+            const __m256i x = repeat(from + r * a->depth);
+            sum[r][0] = add_products(sum[r][0], x, w0);
+            sum[r][1] = add_products(sum[r][1], x, w1);
+        }
+    }
+    store_sums(rows, sum, sums);
+}
+
+typedef void (*add_fn)(const int8_t *w, const int32_t *at, int64_t n, const left *a,
+                       row_sums *sums);
+
+#define ADD(name, rows)                                                                            \
+    static AVX2 void name##_##rows(const int8_t *w, const int32_t *at, int64_t n, const left *a,   \
+                                   row_sums *sums)                                                 \
+    {                                                                                              \
+        name(rows, w, at, n, a, sums);                                                             \
+    }
+#define ADDS(name)                                                                                 \
+    ADD(name, 1)                                                                                   \
+    ADD(name, 2)                                                                                   \
+    ADD(name, 3)                                                                                   \
+    ADD(name, 4)                                                                                   \
+    ADD(name, 5)                                                                                   \
+    ADD(name, 6)                                                                                   \
+    static const add_fn name##_of[ROWS] = {name##_1, name##_2, name##_3,                           \
+                                           name##_4, name##_5, name##_6};
+ADDS(add_narrow)
+ADDS(add_wide)
+#undef ADDS
+#undef ADD
+
+/* n groups with m rows: some that stay in the nearest cache meet all rows. */
+static void add_groups(const add_fn of[ROWS], const int8_t *w, const int32_t *at, int64_t n,
+                       int64_t m, const left *all, row_sums *sums)
+{
+    for (int64_t g = 0; g < n; g += STRETCH) {
+        left a = *all;
+        for (int64_t r = 0; r < m; r += ROWS) {
+            const int64_t rows = m - r < ROWS ? m - r : ROWS;
+            of[rows - 1](w + g * GROUP, at + g, n - g < STRETCH ? n - g : STRETCH, &a, sums + r);
+            a.bytes += ROWS * a.lda;
+            a.wide += ROWS * a.depth;
+        }
+    }
+}
+
+/* Of one panel: m rows, whose parts are those of zc_bytes_part. */
+static AVX2 void multiply_panel(const zc_byte_product *p, const int8_t *panel, const int32_t *order,
+                                int64_t m, const left *a, const int32_t *parts, int64_t column,
+                                int64_t n, uint8_t *y, int64_t ldy)
+{
+    const range limits = range_of(&p->s);
+    const int64_t narrow = order[0];
+    row_sums sums[BLOCK];
+    for (int64_t r = 0; r < m; r++) {
+        const __m256i part = _mm256_set1_epi32(parts[r]);
+        SIMD_UNROLL
+        for (int v = 0; v < VECTORS; v++)
+            _mm256_storeu_si256((void *)(sums[r] + v * LANES),
+                                _mm256_sub_epi32(load(p->offset + column + v * LANES), part));
+    }
+    add_groups(add_narrow_of, panel, order + 1, narrow, m, a, sums);
+    add_groups(add_wide_of, panel + narrow * GROUP, order + 1 + narrow, a->depth / DEEP - narrow, m,
+               a, sums);
+    for (int64_t r = 0; r < m; r++, y += ldy) {
+        const __m256i s[VECTORS] = {load(sums[r]), load(sums[r] + LANES)};
+        finish(&p->s, &limits, s, column, n, y);
+    }
 }
 
 /* At most BLOCK rows. */
-static AVX2 void multiply_block(const zc_byte_product *p, const int8_t *panels, bool wide,
+static AVX2 void multiply_block(const zc_avx2_panels *b, bool wide, const zc_byte_product *p,
                                 int64_t m, const uint8_t *a, int64_t lda, int64_t from, int64_t to,
-                                void *y, int64_t ldy)
+                                uint8_t *y, int64_t ldy)
+{
+    const int64_t depth = zc_bytes_row(p->k), size = (int64_t)zc_bytes_size(p);
+    int32_t parts[BLOCK];
+    uint16_t room[WIDE_BYTES / sizeof(uint16_t)];
+    for (int64_t r = 0; r < m; r++) parts[r] = zc_bytes_part(p, a + r * lda);
+    if (wide) widen_rows(a, lda, m, depth, room);
+    const left rows = {a, room, lda, depth};
+    for (int64_t c = from, i = 0; c < to; c += ZC_BYTE_COLUMNS, i++)
+        multiply_panel(p, b->w + i * depth * ZC_BYTE_COLUMNS,
+                       b->order + i * zc_avx2_order_size(depth), m, &rows, parts, c,
+                       to - c < ZC_BYTE_COLUMNS ? to - c : ZC_BYTE_COLUMNS, y + (c - from) * size,
+                       ldy * size);
+}
+
+/* Has one of n panels groups that multiply 16 bits? */
+static bool any_wide(const zc_avx2_panels *b, int64_t depth, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (b->order[i * zc_avx2_order_size(depth)] < depth / DEEP) return true;
+    return false;
+}
+
+/* Rows at a time: whole tiles where they have room, and about as many each time. */
+static int64_t block_of(int64_t m, bool wide, int64_t depth)
+{
+    int64_t most = wide ? WIDE_BYTES / (int64_t)sizeof(uint16_t) / depth : BLOCK;
+    if (most > BLOCK) most = BLOCK;
+    if (most < ROWS) return most;
+    most = most / ROWS * ROWS;
+    const int64_t times = (m + most - 1) / most, tiles = (m + ROWS - 1) / ROWS;
+    return (tiles + times - 1) / times * ROWS;
+}
+
+void zc_avx2_multiply(const zc_avx2_panels *b, const zc_byte_product *p, int64_t m,
+                      const uint8_t *a, int64_t lda, int64_t from, int64_t to, void *y, int64_t ldy)
 {
     const int64_t depth = zc_bytes_row(p->k);
-    const range limits = range_of(&p->s);
-    int32_t parts[BLOCK], sums[ROWS][ZC_BYTE_COLUMNS];
-    uint8_t room[WIDE_BYTES];
-    for (int64_t r = 0; r < m; r++) parts[r] = zc_bytes_part(p, a + r * lda);
-    if (wide) {
-        widen_rows(a, lda, m, depth, room);
-        a = room;
-        lda = 2 * depth;
-    }
-    for (int64_t c = from; c < to; c += ZC_BYTE_COLUMNS, panels += depth * ZC_BYTE_COLUMNS) {
-        const int64_t n = to - c < ZC_BYTE_COLUMNS ? to - c : ZC_BYTE_COLUMNS;
-        const columns both = columns_of(p, c, n);
-        for (int64_t at = 0; at < m; at += ROWS) {
-            const int64_t rows = m - at < ROWS ? m - at : ROWS;
-            (wide ? sums_of_wide : sums_of_bytes)(rows, panels, depth, a + at * lda, lda, sums);
-            for (int64_t r = 0; r < rows; r++) {
-                uint8_t *row =
-                    (uint8_t *)y + (size_t)((at + r) * ldy + c - from) * zc_bytes_size(p);
-                finish_row(&p->s, &limits, &both, parts[at + r], sums[r], c, n, row);
-            }
-        }
-    }
-}
-
-void zc_avx2_multiply(const zc_byte_product *p, const int8_t *panels, int64_t m, const uint8_t *a,
-                      int64_t lda, int64_t from, int64_t to, void *y, int64_t ldy)
-{
-    const int64_t wide = wide_rows(zc_bytes_row(p->k), m, to - from), block = wide ? wide : BLOCK;
+    const bool wide = any_wide(b, depth, (to - from + ZC_BYTE_COLUMNS - 1) / ZC_BYTE_COLUMNS);
+    const int64_t block = block_of(m, wide, depth);
     for (int64_t r = 0; r < m; r += block)
-        multiply_block(p, panels, wide > 0, m - r < block ? m - r : block, a + r * lda, lda, from,
-                       to, (uint8_t *)y + (size_t)(r * ldy) * zc_bytes_size(p), ldy);
+        multiply_block(b, wide, p, m - r < block ? m - r : block, a + r * lda, lda, from, to,
+                       (uint8_t *)y + (size_t)(r * ldy) * zc_bytes_size(p), ldy);
 }
 
-/* ---- one a channel: the packed blocks of 64 channels by halves ---- */
+/* ---- one a channel ---- */
 
 enum { HALF = 32, QUARTERS = 4 };
 
-/* Four taps of HALF channels, a lane for each channel: four of each 16 a vector. */
-ZC_INLINE AVX2 void turn_taps(const __m256i t[DEEP], __m256i to[QUARTERS])
+/* Two taps of HALF channels as 16 bits, a lane for each channel: four of each 16 a vector. */
+ZC_INLINE AVX2 void turn_taps(__m256i a, __m256i b, __m256i to[QUARTERS])
 {
-    const __m256i a = _mm256_unpacklo_epi8(t[0], t[1]), b = _mm256_unpackhi_epi8(t[0], t[1]);
-    const __m256i c = _mm256_unpacklo_epi8(t[2], t[3]), d = _mm256_unpackhi_epi8(t[2], t[3]);
-    to[0] = _mm256_unpacklo_epi16(a, c);
-    to[1] = _mm256_unpackhi_epi16(a, c);
-    to[2] = _mm256_unpacklo_epi16(b, d);
-    to[3] = _mm256_unpackhi_epi16(b, d);
+    const __m256i none = _mm256_setzero_si256();
+    const __m256i low = _mm256_unpacklo_epi8(a, b), high = _mm256_unpackhi_epi8(a, b);
+    to[0] = _mm256_unpacklo_epi8(low, none);
+    to[1] = _mm256_unpackhi_epi8(low, none);
+    to[2] = _mm256_unpacklo_epi8(high, none);
+    to[3] = _mm256_unpackhi_epi8(high, none);
 }
 
 /* Their sums, in the channels' order; the mask has which fours of channels there are. */
-ZC_INLINE AVX2 void sum_half(const zc_byte_each *e, const int8_t *w, const uint8_t *const *x,
+ZC_INLINE AVX2 void sum_half(const zc_byte_each *e, const int16_t *w, const uint8_t *const *x,
                              int64_t from, __m256i mask, __m256i to[QUARTERS])
 {
     __m256i sum[QUARTERS] = {0};
-    for (int64_t first = 0; first < e->taps; first += DEEP, w += QUARTERS * BLOCK) {
-        __m256i t[DEEP], s[QUARTERS];
-        SIMD_UNROLL
-        for (int i = 0; i < DEEP; i++) { /* what is behind the last meets zeros */
-            const int64_t tap = first + i < e->taps ? first + i : 0;
-            t[i] = _mm256_maskload_epi32((const void *)(x[tap] + from), mask);
-        }
-        turn_taps(t, s);
+    for (int64_t t = 0; t < e->taps; t += 2, w += 2 * HALF) {
+        const int64_t next = t + 1 < e->taps ? t + 1 : t; /* behind the last: it meets zeros */
+        __m256i both[QUARTERS];
+        turn_taps(_mm256_maskload_epi32((const void *)(x[t] + from), mask),
+                  _mm256_maskload_epi32((const void *)(x[next] + from), mask), both);
         SIMD_UNROLL
         for (int q = 0; q < QUARTERS; q++)
-            sum[q] = add_products(sum[q], widen_unsigned(s[q]), widen_signed(load(w + q * BLOCK)));
+            sum[q] = add_products(sum[q], both[q], load(w + q * 2 * LANES));
     }
     to[0] = _mm256_permute2x128_si256(sum[0], sum[1], 0x20);
     to[1] = _mm256_permute2x128_si256(sum[2], sum[3], 0x20);
@@ -302,47 +403,33 @@ ZC_INLINE AVX2 void sum_half(const zc_byte_each *e, const int8_t *w, const uint8
     to[3] = _mm256_permute2x128_si256(sum[2], sum[3], 0x31);
 }
 
-/* n of eight channels. */
-ZC_INLINE AVX2 void finish_eight(const zc_byte_scaling *s, const range *r, __m256i sums,
-                                 int64_t channel, int64_t n, void *y)
+AVX2 int64_t zc_avx2_each(const zc_byte_each *e, const int16_t *w, const uint8_t *const *x, void *y)
 {
-    int32_t kept[LANES];
-    if (s->scale && n >= LANES && quantise8(r, sums, near_scales(s->scale + channel), y)) return;
-    _mm256_storeu_si256((void *)kept, sums);
-    if (n > LANES) n = LANES;
-    if (s->scale)
-        quantise(s, r, kept, channel, n, y);
-    else
-        memcpy(y, kept, (size_t)n * sizeof *kept);
-}
-
-AVX2 int64_t zc_avx2_each(const zc_byte_each *e, const int8_t *w, const uint8_t *const *x, void *y)
-{
-    const int64_t whole = e->channels / 4 * 4, block = (e->taps + DEEP - 1) / DEEP * DEEP * BLOCK;
+    const int64_t whole = e->channels / 4 * 4, half = (e->taps + 1) / 2 * 2 * HALF;
     const __m256i places = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
     const range limits = range_of(&e->s);
     const size_t size = e->s.scale ? 1 : sizeof(int32_t);
     __m256i sums[QUARTERS];
-    for (int64_t from = 0; from < whole; from += HALF) {
-        const __m256i left = _mm256_set1_epi32((int)(whole - from < HALF ? whole - from : HALF));
-        sum_half(e, w + from / BLOCK * block + from % BLOCK, x, from,
-                 _mm256_cmpgt_epi32(left, places), sums);
+    for (int64_t from = 0; from < whole; from += HALF, w += half) {
+        const __m256i there = _mm256_set1_epi32((int)(whole - from < HALF ? whole - from : HALF));
+        sum_half(e, w, x, from, _mm256_cmpgt_epi32(there, places), sums);
         SIMD_UNROLL
-        for (int v = 0; v < QUARTERS; v++) {
-            const int64_t c = from + v * LANES;
-            if (c < whole)
-                finish_eight(&e->s, &limits, _mm256_add_epi32(sums[v], load(e->offset + c)), c,
-                             whole - c, (uint8_t *)y + (size_t)c * size);
-        }
+        for (int v = 0; v < QUARTERS; v++)
+            sums[v] = _mm256_add_epi32(sums[v], load(e->offset + from + v * LANES));
+        for (int64_t c = from, v = 0; v < QUARTERS && c < whole; c += ZC_BYTE_COLUMNS, v += VECTORS)
+            finish(&e->s, &limits, sums + v, c,
+                   whole - c < ZC_BYTE_COLUMNS ? whole - c : ZC_BYTE_COLUMNS,
+                   (uint8_t *)y + (size_t)c * size);
     }
     return whole;
 }
 #else
-void zc_avx2_multiply(const zc_byte_product *p, const int8_t *panels, int64_t m, const uint8_t *a,
-                      int64_t lda, int64_t from, int64_t to, void *y, int64_t ldy)
+void zc_avx2_order(int8_t *panel, int64_t depth, int32_t *order) {}
+void zc_avx2_multiply(const zc_avx2_panels *b, const zc_byte_product *p, int64_t m,
+                      const uint8_t *a, int64_t lda, int64_t from, int64_t to, void *y, int64_t ldy)
 {
 }
-int64_t zc_avx2_each(const zc_byte_each *e, const int8_t *w, const uint8_t *const *x, void *y)
+int64_t zc_avx2_each(const zc_byte_each *e, const int16_t *w, const uint8_t *const *x, void *y)
 {
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Products of bytes, one a channel: blocks of 64 channels, four taps at a time. */
+/* Products of bytes, one a channel: four taps at a time of 64 channels, or with AVX2 two of 32. */
 #include <string.h>
 
 #include "cpu/bytes_avx2.h"
@@ -11,18 +11,43 @@ static int64_t blocks_of(int64_t channels)
     return (channels + BLOCK - 1) / BLOCK;
 }
 
-static int64_t quads_of(int64_t taps)
+/* Taps at a time. */
+static int64_t deep(void)
 {
-    return (taps + DEEP - 1) / DEEP;
+    return zc_bytes_by_avx2() ? 2 : DEEP;
 }
 
-/* Sums of all channels, then blocks; in them four taps at a time, four vectors. A vector has four
+static int64_t rounds_of(int64_t taps)
+{
+    return (taps + deep() - 1) / deep();
+}
+
+/* Sums of all channels, then blocks; in them some taps at a time, four vectors. A vector has four
  * channels of each sixteen, as interleaving within 16 bytes brings them. */
 static int64_t place_of(int64_t taps, int64_t channel, int64_t tap)
 {
-    const int64_t c = channel % BLOCK, group = channel / BLOCK * quads_of(taps) + tap / DEEP;
-    return (group * VECTORS + c % LANE / DEEP) * BLOCK + c / LANE * LANE + c % DEEP * DEEP +
-           tap % DEEP;
+    const int64_t n = deep(), block = LANE * n, c = channel % block;
+    const int64_t vector = (channel / block * rounds_of(taps) + tap / n) * VECTORS + c % LANE / 4;
+    return vector * block / VECTORS * n + (c / LANE * 4 + c % 4) * n + tap % n;
+}
+
+/* Bytes of a weight: AVX2 reads 16 bits. */
+static size_t weight_bytes(void)
+{
+    return zc_bytes_by_avx2() ? sizeof(int16_t) : sizeof(int8_t);
+}
+
+static int weight_at(const void *w, int64_t place)
+{
+    return zc_bytes_by_avx2() ? ((const int16_t *)w)[place] : ((const int8_t *)w)[place];
+}
+
+static void put_weight(void *w, int64_t place, int v)
+{
+    if (zc_bytes_by_avx2())
+        ((int16_t *)w)[place] = (int16_t)v;
+    else
+        ((int8_t *)w)[place] = (int8_t)v;
 }
 
 typedef struct format {
@@ -40,14 +65,14 @@ static bool same_format(const zc_pack_format *fa, const zc_pack_format *fb)
 static bool pack(const zc_pack_format *base, const void *plain, void *to)
 {
     const format *f = (const void *)base;
-    const uint8_t *from = plain, flip = f->is_signed ? 0 : 0x80;
+    const uint8_t *from = plain, flip = f->is_signed ? 0x80 : 0;
     int32_t *sums = to;
-    int8_t *w = (int8_t *)(sums + blocks_of(f->channels) * BLOCK);
+    void *w = sums + blocks_of(f->channels) * BLOCK;
     memset(to, 0, base->bytes);
     for (int64_t c = 0; c < f->channels; c++)
         for (int64_t t = 0; t < f->taps; t++) {
-            const int8_t v = (int8_t)(from[c * f->taps + t] ^ flip);
-            w[place_of(f->taps, c, t)] = v;
+            const int v = (from[c * f->taps + t] ^ flip) - 128;
+            put_weight(w, place_of(f->taps, c, t), v);
             sums[c] += v;
         }
     return true;
@@ -62,7 +87,7 @@ zc_status zc_bytes_packed_each(zc_kctx *k, int input, int64_t channels, int64_t 
                                const void **out)
 {
     const zc_tensor *t = &k->in[input];
-    const size_t channel = (size_t)(quads_of(taps) * DEEP) + sizeof(int32_t);
+    const size_t channel = (size_t)(rounds_of(taps) * deep()) * weight_bytes() + sizeof(int32_t);
     format f = {.channels = channels, .taps = taps, .is_signed = t->dtype == ZC_I8};
     f.base = (zc_pack_format){0, same_format, pack, NULL, gives_back, NULL};
     if (!zc_mul_size((size_t)(blocks_of(channels) * BLOCK), channel, &f.base.bytes))
@@ -81,22 +106,22 @@ static void *result_at(const zc_byte_each *e, void *y, int64_t channel)
     return (uint8_t *)y + (size_t)channel * (e->s.scale ? 1 : sizeof(int32_t));
 }
 
-static const int8_t *weights_of(const zc_byte_each *e)
+static const void *weights_of(const zc_byte_each *e)
 {
-    return (const int8_t *)((const int32_t *)e->w + blocks_of(e->channels) * BLOCK);
+    return (const int32_t *)e->w + blocks_of(e->channels) * BLOCK;
 }
 
 /* Channels from `first` on. */
 static void each_plainly(const zc_byte_each *e, const uint8_t *const *x, int64_t first, void *y)
 {
-    const int8_t *w = weights_of(e);
+    const void *w = weights_of(e);
     for (int64_t from = first; from < e->channels; from += BLOCK) {
         const int64_t n = e->channels - from < BLOCK ? e->channels - from : BLOCK;
         int32_t sums[BLOCK];
         for (int64_t c = from; c < from + n; c++) {
             sums[c - from] = e->offset[c];
             for (int64_t t = 0; t < e->taps; t++)
-                sums[c - from] += x[t][c] * (w[place_of(e->taps, c, t)] - e->w_zero);
+                sums[c - from] += x[t][c] * (weight_at(w, place_of(e->taps, c, t)) - e->w_zero);
         }
         zc_bytes_finish(&e->s, sums, from, n, result_at(e, y, from));
     }
@@ -118,7 +143,7 @@ ZC_INLINE ZC_VNNI void turn_pieces(__m512i v[VECTORS])
 
 static ZC_VNNI void each_vnni(const zc_byte_each *e, const uint8_t *const *x, void *y)
 {
-    const int64_t quads = quads_of(e->taps);
+    const int64_t quads = rounds_of(e->taps);
     const int8_t *w = weights_of(e);
     const zc_byte_range range = zc_bytes_range(&e->s);
     for (int64_t from = 0; from < e->channels; from += BLOCK) {
@@ -168,6 +193,6 @@ void zc_bytes_each(const zc_byte_each *e, const uint8_t *const *x, void *y)
         return;
     }
 #endif
-    if (!e->w_zero && zc_simd_level() >= ZC_SIMD_AVX2) done = zc_avx2_each(e, weights_of(e), x, y);
+    if (!e->w_zero && zc_bytes_by_avx2()) done = zc_avx2_each(e, weights_of(e), x, y);
     each_plainly(e, x, done, y);
 }

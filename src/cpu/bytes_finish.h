@@ -27,6 +27,12 @@ static inline bool zc_has_vnni(void)
 #endif
 }
 
+/* Does bytes_avx2.c multiply them? It has packed weights of its own. */
+static inline bool zc_bytes_by_avx2(void)
+{
+    return !zc_has_vnni() && zc_simd_level() >= ZC_SIMD_AVX2;
+}
+
 /* Of a sum as f32, times a scale as f32: three roundings of numbers that are below 256 once they
  * are clamped, 3 * 2^-24 * 256 at most. */
 #define ZC_BYTE_DOUBT 0x1p-14f

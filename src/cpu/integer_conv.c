@@ -126,7 +126,10 @@ static zc_byte_product product_of(const conv_job *j, int64_t g)
                          .b_zero = j->w_zero,
                          .offset = j->offsets + g * zc_bytes_room(c->oc),
                          .s = j->s};
-    if (p.s.scale) p.s.scale += g * c->oc;
+    if (p.s.scale) {
+        p.s.scale += g * c->oc;
+        p.s.near += g * c->oc;
+    }
     return p;
 }
 

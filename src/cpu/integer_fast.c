@@ -28,15 +28,20 @@ zc_status zc_scaling_of(zc_kctx *k, const zc_tensor *t, double by, double over, 
                         zc_byte_scaling *s)
 {
     const bool each = zc_tensor_numel(t) > 1;
+    const size_t room = (size_t)(columns + ZC_BYTE_COLUMNS);
     double *scale = zc_scratch_get(k->scratch, (size_t)columns * sizeof *scale);
-    if (!scale) return zc_fail_nomem(k->diag, "scales", (size_t)columns * sizeof *scale);
+    float *near = zc_scratch_get(k->scratch, room * sizeof *near);
+    if (!scale || !near) return zc_fail_nomem(k->diag, "scales", (size_t)columns * sizeof *scale);
     if (each && t->dtype == ZC_F32)
         for (int64_t i = 0; i < columns; i++)
             scale[i] = zc_requant_scale((double)((const float *)t->data)[i] * by / over);
     else
         for (int64_t i = 0; i < columns; i++)
             scale[i] = zc_requant_scale(zc_get(t, each ? i : 0) * by / over);
+    memset(near, 0, room * sizeof *near);
+    for (int64_t i = 0; i < columns; i++) near[i] = (float)scale[i];
     s->scale = scale;
+    s->near = near;
     return ZC_OK;
 }
 

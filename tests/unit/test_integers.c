@@ -132,31 +132,56 @@ static uint8_t *random_bytes(size_t n)
     return v;
 }
 
+/* Weights whose sums by twos lie at and beyond what 16 bits hold, small ones, and any. */
+static int8_t weight_of(int kind)
+{
+    static const int8_t edges[] = {64, 64, 65, 127, 1, 2, -128, -127, -1, -64, -65, 0};
+    if (kind == 0) return edges[next() % sizeof edges];
+    return (int8_t)(kind == 1 ? (int)(next() % 129) - 64 : (int)(next() % 256) - 128);
+}
+
+/* Four rows of 16 columns at a time, each of its own kind. */
+static int8_t *random_panels(int64_t k, int64_t n)
+{
+    const int64_t bytes = zc_bytes_room(n) * zc_bytes_row(k);
+    int8_t *b = malloc((size_t)bytes);
+    for (int64_t i = 0, kind = 0; i < bytes; i++) {
+        if (i % (4 * ZC_BYTE_COLUMNS) == 0) kind = next() % 3;
+        const int64_t row = i / (4 * ZC_BYTE_COLUMNS) * 4 % zc_bytes_row(k) + i % 4;
+        b[i] = row < k ? weight_of((int)kind) : 0;
+    }
+    return b;
+}
+
 /* Also where the processor has what is taken before it: m rows, k deep, and n columns. */
 static void avx2_product(int64_t m, int64_t k, int64_t n, int b_zero)
 {
     enum { LANES = ZC_BYTE_COLUMNS };
-    const int64_t lda = zc_bytes_row(k), room = zc_bytes_room(n);
+    const int64_t lda = zc_bytes_row(k), room = zc_bytes_room(n), panel = LANES * lda;
     uint8_t *a = random_bytes((size_t)(m * lda));
-    int8_t *b = (int8_t *)random_bytes((size_t)(room * lda));
+    int8_t *b = random_panels(k, n), *packed = malloc((size_t)(room * lda));
+    int32_t *order = malloc((size_t)(room / LANES * zc_avx2_order_size(lda)) * sizeof *order);
     int32_t *offset = malloc((size_t)room * sizeof *offset);
     int32_t *y = malloc((size_t)(m * n) * sizeof *y);
+    memset(a, 255, (size_t)lda);
+    memcpy(packed, b, (size_t)(room * lda));
+    for (int64_t i = 0; i < room / LANES; i++)
+        zc_avx2_order(packed + i * panel, lda, order + i * zc_avx2_order_size(lda));
     for (int64_t c = 0; c < room; c++) offset[c] = (int32_t)next() - 1000;
-    for (int64_t c = 0; c < room; c++) /* behind the depth's end */
-        for (int64_t d = k; d < lda; d++)
-            b[c / LANES * LANES * lda + d / 4 * 4 * LANES + c % LANES * 4 + d % 4] = 0;
     const zc_byte_product p = {.k = k, .n = n, .b_zero = b_zero, .offset = offset};
-    zc_avx2_multiply(&p, b, m, a, lda, 0, n, y, n);
+    zc_avx2_multiply(&(zc_avx2_panels){packed, order}, &p, m, a, lda, 0, n, y, n);
     for (int64_t r = 0; r < m; r++)
         for (int64_t c = 0; c < n; c++) {
             int64_t sum = offset[c];
-            const int8_t *column = b + c / LANES * LANES * lda + c % LANES * 4;
+            const int8_t *column = b + c / LANES * panel + c % LANES * 4;
             for (int64_t d = 0; d < k; d++)
                 sum += a[r * lda + d] * (column[d / 4 * 4 * LANES + d % 4] - b_zero);
             assert_int_equal(y[r * n + c], sum);
         }
     free(a);
     free(b);
+    free(packed);
+    free(order);
     free(offset);
     free(y);
 }
@@ -169,6 +194,8 @@ static void test_avx2_products(void **state)
     avx2_product(7, 65, 33, 0);
     avx2_product(70, 64, 16, -128);
     avx2_product(3, 1030, 50, 5);
+    avx2_product(75, 2500, 17, 0);         /* some rows at a time */
+    avx2_product(2, ZC_AVX2_DEPTH, 16, 0); /* one */
 }
 
 typedef struct conv_case {

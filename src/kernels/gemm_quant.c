@@ -150,8 +150,7 @@ static bool all_constants(const zc_gen *g)
 {
     const zc_quant_roles r = zc_quant_roles_of(g->step->op);
     zc_quant_roles second;
-    return constants(g, &r) &&
-           (!zc_quant_second_of(g->step->op, &second) || constants(g, &second));
+    return constants(g, &r) && (!zc_quant_second_of(g->step->op, &second) || constants(g, &second));
 }
 
 void zc_gen_quant_factors(zc_gen *g, int64_t depth)

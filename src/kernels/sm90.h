@@ -103,8 +103,9 @@ zc_status zc_gen_sm90_few(zc_gen *g, int family, zc_matmul_form *form, zc_matmul
 zc_status zc_gen_sm90_whole_rows(zc_gen *g, const zc_matmul_sizes *s);
 zc_status zc_gen_sm90_tall(zc_gen *g, const zc_matmul_sizes *s);
 /* Parts of the models of cost. Bytes of shared memory that gemm_quant_sm90.cu has beside its ring;
- * columns of a panel by which the copy engine stores bytes; can it store tiles of so many columns; elements of results a cycle; cycles of a
- * block's tiles, of so many of products and of results each. */
+ * columns of a panel by which the copy engine stores bytes; can it store tiles of so many columns;
+ * elements of results a cycle; cycles of a block's tiles, of so many of products and of results
+ * each. */
 int zc_sm90_byte_smem(const zc_sm90_problem *p, int tile_m, int tile_n, bool pingpong);
 int zc_sm90_byte_panel(int64_t tile_n, int64_t fused_tile);
 bool zc_sm90_panels_fit(const zc_sm90_problem *p, int tile_n);

@@ -222,10 +222,10 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         }
     }
     // Bytes by the copy engine, panels of 64 rows and 128 columns, of which those beyond a tile lie beyond the result, or 64.
-    static constexpr int ACROSS = Z_TILE_N % 128 && !PIPE::EXTRA ? 64 : 128, PANELS = (Z_TILE_N + ACROSS - 1) / ACROSS;
+    static constexpr int ACROSS = Z_TILE_N % 128 ? 64 : 128, PANELS = (Z_TILE_N + ACROSS - 1) / ACROSS;
     // Where the copy engine looks for a panel's byte, in 128 bytes of one line or two.
-    static ZC_MEMBER int place_in_panel(int line, int column) {
-        return line * ACROSS + (column / 16 ^ line * ACROSS / 128 % (ACROSS / 16)) * 16 + column % 16;
+    template <int WIDTH> static ZC_MEMBER int place_in_panel(int line, int column) {
+        return line * WIDTH + (column / 16 ^ line * WIDTH / 128 % (WIDTH / 16)) * 16 + column % 16;
     }
     // at: the fused operand's first stage; the second pair's bytes lie where the results go.
     ZC_MEMBER void send_all(const view &v, int warpgroup, int thread, const typename PIPE::sums &sum, slot &at, int &buffer) const {
@@ -255,6 +255,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     template <class F>
     ZC_MEMBER void lay_panel(const view &v, int panel, int block, int thread, const zc_product_sum (&sum)[Z_TILE_N / 2],
                              const unsigned char *tile, u32 to, F finish) const {
+        constexpr int OTHER = PIPE::EXTRA ? PIPE::LINE : ACROSS; // the other operand's panel has as wide lines
         constexpr int TOGETHER = 4; // groups of 8 columns, read before any is written, so that results are computed side by side
         const int line = thread / 32 * 16 + thread % 32 / 4;
         unsigned char *const laid = this->memory + (to - this->smem);
@@ -268,10 +269,11 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
                 const int in = (group + j) * 8 + thread % 4 * 2, at = panel * ACROSS + in;
                 zc_gq_column c[2];
                 v.columns.get(at, c);
-                place[j] = place_in_panel(line, in);
+                place[j] = place_in_panel<ACROSS>(line, in);
+                const int other = place_in_panel<OTHER>(line, in);
 #pragma unroll
                 for (int i = 0; i < 2; i++) {
-                    const u16 pair = PIPE::EXTRA || ZC_GQ_PAIR ? *(const u16 *)(tile + place[j] + i * 8 * ACROSS) : 0;
+                    const u16 pair = PIPE::EXTRA || ZC_GQ_PAIR ? *(const u16 *)(tile + other + i * 8 * OTHER) : 0;
                     out[j][i] = finish(v.rows[block * 2 + i], at, c, sum + (panel * ACROSS / 8 + group + j) * 4 + i * 2, pair);
                 }
             }

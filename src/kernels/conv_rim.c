@@ -223,7 +223,7 @@ zc_status zc_launch_conv_rim(zc_launch *l, const zc_tensor *weights, struct zc_g
     zc_tensor_box b = zc_conv_weights_box(weights, (int)config[ZC_SM90_TILE_N]);
     zc_tensor_box out = box_of(y->data, y->dtype, n, zc_launch_out_pitch(l, 0), y, SIDE);
     if (zc_dtype_bits(y->dtype) == 8)
-        out.box[0] = (uint32_t)zc_sm90_byte_panel(config[ZC_SM90_TILE_N], tile);
+        out.box[0] = (uint32_t)zc_sm90_byte_panel(config[ZC_SM90_TILE_N]);
     ZC_TRY(put_order(l, p, grid));
     ZC_TRY(zc_launch_tensor_map(l, &a, &p->a));
     ZC_TRY(zc_launch_tensor_map(l, &b, &p->b));

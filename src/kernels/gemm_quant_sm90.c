@@ -56,11 +56,11 @@ zc_status zc_gen_gemm_quant_sm90(zc_gen *g)
 
 zc_status zc_sm90_put_bytes(zc_launch *l, struct zc_gemm_quant_sm90_params *p)
 {
-    const int64_t *config = l->kernel->config, n = p->quant.n, m = p->product.g.m;
+    const int64_t n = p->quant.n, m = p->product.g.m;
     zc_dtype y = l->out[0].dtype;
     if (zc_sm90_byte_piece(n, y)) return ZC_OK;
     zc_tensor_box box = zc_sm90_box(p->quant.y, y, n, m, p->product.items, n, m * n);
-    box.box[0] = (uint32_t)zc_sm90_byte_panel(config[ZC_SM90_TILE_N], config[ZC_SM90_FUSED_TILE]);
+    box.box[0] = (uint32_t)zc_sm90_byte_panel(l->kernel->config[ZC_SM90_TILE_N]);
     return zc_launch_tensor_map(l, &box, &p->product.y);
 }
 

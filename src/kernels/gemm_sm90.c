@@ -87,16 +87,16 @@ int zc_sm90_byte_smem(const zc_sm90_problem *p, int tile_m, int tile_n, bool pin
     return (pingpong || p->pair ? 2 : 1) * team + (p->piece ? 0 : PANELS);
 }
 
-int zc_sm90_byte_panel(int64_t tile_n, int64_t fused_tile)
+int zc_sm90_byte_panel(int64_t tile_n)
 {
-    return tile_n % ZC_SM90_LINE && fused_tile < 0 ? ZC_SM90_LINE / 2 : ZC_SM90_LINE;
+    return tile_n % ZC_SM90_LINE ? ZC_SM90_LINE / 2 : ZC_SM90_LINE;
 }
 
 /* Those beyond the tile have to lie beyond the result. */
 bool zc_sm90_panels_fit(const zc_sm90_problem *p, int tile_n)
 {
     return !p->column_words || p->piece || p->n <= tile_n ||
-           tile_n % zc_sm90_byte_panel(tile_n, p->fused_tile) == 0;
+           tile_n % zc_sm90_byte_panel(tile_n) == 0;
 }
 
 static uint32_t smem_of(const problem *p, const shape *s, int stages)

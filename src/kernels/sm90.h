@@ -107,7 +107,7 @@ zc_status zc_gen_sm90_tall(zc_gen *g, const zc_matmul_sizes *s);
  * elements of results a cycle; cycles of a block's tiles, of so many of products and of results
  * each. */
 int zc_sm90_byte_smem(const zc_sm90_problem *p, int tile_m, int tile_n, bool pingpong);
-int zc_sm90_byte_panel(int64_t tile_n, int64_t fused_tile);
+int zc_sm90_byte_panel(int64_t tile_n);
 bool zc_sm90_panels_fit(const zc_sm90_problem *p, int tile_n);
 double zc_sm90_finish(const zc_sm90_problem *p);
 double zc_sm90_cycles(const zc_sm90_problem *p, bool pingpong, int64_t tiles, double products,

@@ -221,8 +221,9 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
             }
         }
     }
-    // Bytes by the copy engine, panels of 64 rows and 128 columns, of which those beyond a tile lie beyond the result, or 64.
-    static constexpr int ACROSS = Z_TILE_N % 128 ? 64 : 128, PANELS = (Z_TILE_N + ACROSS - 1) / ACROSS;
+    // Bytes by the copy engine, panels of 64 rows and 128 columns, or the 64 that a tile has; what it has not of its last one lies
+    // beyond the result.
+    static constexpr int ACROSS = Z_TILE_N == 64 ? 64 : 128, PANELS = (Z_TILE_N + ACROSS - 1) / ACROSS;
     // Where the copy engine looks for a panel's byte, in 128 bytes of one line or two.
     template <int WIDTH> static ZC_MEMBER int place_in_panel(int line, int column) {
         return line * WIDTH + (column / 16 ^ line * WIDTH / 128 % (WIDTH / 16)) * 16 + column % 16;

@@ -89,7 +89,7 @@ int zc_sm90_byte_smem(const zc_sm90_problem *p, int tile_m, int tile_n, bool pin
 
 int zc_sm90_byte_panel(int64_t tile_n)
 {
-    return tile_n % ZC_SM90_LINE ? ZC_SM90_LINE / 2 : ZC_SM90_LINE;
+    return tile_n < ZC_SM90_LINE ? (int)tile_n : ZC_SM90_LINE;
 }
 
 /* Those beyond the tile have to lie beyond the result. */

@@ -1,6 +1,6 @@
 /* Parameters of gemm_quant_sm90.cu: the product as the copy engine sees it, and what becomes of its
- * sums. A box of product.y is a panel of bytes: 64 rows of 128 columns, or of 64 where tiles have
- * no multiple of 128. */
+ * sums. A box of product.y is a panel of bytes: 64 rows of 128 columns, or of the 64 that tiles
+ * have. */
 #ifndef ZC_ABI_GEMM_QUANT_SM90_H
 #define ZC_ABI_GEMM_QUANT_SM90_H
 

@@ -11,7 +11,7 @@
 // are points.
 //
 // spec.h: Z_X, Z_W, Z_Y and Z_PLAIN (types of x, weights, y, and y before fused work), Z_XS, Z_WS and Z_YS (of scales),
-// Z_SMALL_SCALES, Z_SCALES_CONSTANT and Z_WHOLES (zc/gemm_quant.cuh), Z_WEIGHTS_CONSTANT (so are weights), Z_HAS_BIAS, Z_W_ZERO
+// Z_SMALL_SCALES, Z_SCALES_CONSTANT and Z_WHOLES (zc/gemm_quant.cuh), Z_W_CONSTANT (so are weights), Z_HAS_BIAS, Z_W_ZERO
 // (have weights zero points?), Z_CHANNELS (of x), Z_OUT (of y), the convolution's window (zc/window.cuh; kernel and stride are
 // constants), Z_POOLS, Z_POOL_KERNEL<axis> and Z_POOL_STRIDE<axis> (1 without pooling), Z_MMA (the product), Z_ROWS and Z_COLS (of
 // a tile of y), Z_EACH, Z_PARTS (warps that share the channels of the same columns), Z_WARPS, Z_SHARES (blocks that share a
@@ -53,7 +53,7 @@ struct zc_conv_image_quant {
     static constexpr int LINE = WIDE * PIXEL, IMAGE = HIGH * LINE;
     static constexpr int KEPT = (OWN / 2 | 1) * 16; // bytes of a kept column: an odd number of 16
 
-#ifdef Z_WEIGHTS_CONSTANT
+#ifdef Z_W_CONSTANT
     static constexpr bool EARLY = ZC_SCALES_CONSTANT; // they are read before the kernel in front has ended
 #else
     static constexpr bool EARLY = false;

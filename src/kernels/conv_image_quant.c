@@ -180,11 +180,10 @@ static bool rises(const zc_gen *g)
     const int scales[] = {ZC_IN_QLinearConv_x_scale, ZC_IN_QLinearConv_w_scale,
                           ZC_IN_QLinearConv_y_scale};
     for (size_t i = 0; i < ZC_COUNTOF(scales); i++) {
-        const zc_pvalue *v = zc_gen_in(g, scales[i]);
         zc_tensor t;
-        if (v->kind != ZC_P_CONST || !zc_gen_static(v)) return false;
-        zc_gen_tensor(v, &t);
-        if (!zc_scales_rise(t.dtype, v->data, zc_tensor_numel(&t))) return false;
+        if (!zc_gen_constant(g, scales[i], &t) ||
+            !zc_scales_rise(t.dtype, t.data, zc_tensor_numel(&t)))
+            return false;
     }
     return true;
 }
@@ -236,8 +235,7 @@ zc_status zc_gen_conv_image_quant(zc_gen *g)
     zc_gen_define(g, "W_ZERO", "%d", p.zeros);
     zc_gen_define(g, "HAS_BIAS", "%d", zc_gen_in(g, ZC_IN_QLinearConv_bias) != NULL);
     zc_gen_quant_factors(g, zc_dims_span(p.f.w.dims, 1, p.f.w.rank));
-    if (zc_gen_in(g, ZC_IN_QLinearConv_w)->kind == ZC_P_CONST)
-        zc_gen_define(g, "WEIGHTS_CONSTANT", "1");
+    if (zc_gen_in(g, ZC_IN_QLinearConv_w)->kind == ZC_P_CONST) zc_gen_define(g, "W_CONSTANT", "1");
     ZC_TRY(zc_gen_epilogue(g));
     zc_gen_epilogue_cells(g);
     return ZC_OK;

@@ -279,16 +279,33 @@ ZC_DEV u32 zc_larger(bf16, u32 a, u32 b) { return zc_larger_bf16x2(a, b); }
 // Of two numbers; of two zeros either.
 ZC_DEV f32 zc_larger(f32 a, f32 b) { return zc_larger_f32(a, b); }
 ZC_DEV f64 zc_larger(f64 a, f64 b) { return a != a ? a : b != b ? b : a > b ? a : b; }
+// Memory of B bytes, moved at once.
+struct alignas(16) zc_unit16 {
+    u64 a, b;
+};
+template <int B> struct zc_unit_of;
+template <> struct zc_unit_of<1> {
+    typedef u8 type;
+};
+template <> struct zc_unit_of<2> {
+    typedef u16 type;
+};
+template <> struct zc_unit_of<4> {
+    typedef u32 type;
+};
+template <> struct zc_unit_of<8> {
+    typedef u64 type;
+};
+template <> struct zc_unit_of<16> {
+    typedef zc_unit16 type;
+};
+template <int B> using zc_unit = typename zc_unit_of<B>::type;
+
 // Elements of arrays.
 template <class T> ZC_DEV zc_compute<T> zc_load(const void *p, i64 i) { return zc_get(((const T *)p)[i]); }
 // The same of a constant of the plan, before the kernel in front has ended, too.
-template <int BYTES> struct zc_word;
-template <> struct zc_word<1> { typedef u8 type; };
-template <> struct zc_word<2> { typedef u16 type; };
-template <> struct zc_word<4> { typedef u32 type; };
-template <> struct zc_word<8> { typedef u64 type; };
 template <class T> ZC_DEV zc_compute<T> zc_load_constant(const void *p, i64 i) {
-    const auto bits = zc_constant_element((const typename zc_word<sizeof(T)>::type *)p + i);
+    const auto bits = zc_constant_element((const zc_unit<sizeof(T)> *)p + i);
     return zc_get(*(const T *)&bits);
 }
 template <class T, class V> ZC_DEV void zc_save(void *p, i64 i, V v) { ((T *)p)[i] = zc_put<T>(v); }

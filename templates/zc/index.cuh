@@ -15,28 +15,6 @@ ZC_DEV u64 zc_split(u64 *rest, const zc_divisor &by) {
     return at;
 }
 
-// Memory of B bytes, moved at once.
-struct alignas(16) zc_unit16 {
-    u64 a, b;
-};
-template <int B> struct zc_unit_of;
-template <> struct zc_unit_of<1> {
-    typedef u8 type;
-};
-template <> struct zc_unit_of<2> {
-    typedef u16 type;
-};
-template <> struct zc_unit_of<4> {
-    typedef u32 type;
-};
-template <> struct zc_unit_of<8> {
-    typedef u64 type;
-};
-template <> struct zc_unit_of<16> {
-    typedef zc_unit16 type;
-};
-template <int B> using zc_unit = typename zc_unit_of<B>::type;
-
 // Entry point n for units of Z_UNIT bytes.
 #define ZC_UNIT_KERNEL(n, F, P) ZC_KERNEL(n)(const __grid_constant__ P p) { zc_begin(); F<Z_UNIT>(p); }
 

@@ -99,8 +99,8 @@ struct zc_conv_few_bytes : zc_conv_few<zc_few_lines::BYTES> {
                 zc_gq_column c[2];
                 lines.columns.get(x.at.channel + e, c);
                 const i32 y[2] = {zc_gq_number_of(sum[e], c[0], shared), zc_gq_number_of(sum[e + 1], c[1], shared)};
-                out.v[j] = zc_gq_finished(y, other_of(x, e), with,
-                                          [&](i32(&all)[2]) { x.cells.template apply<2>(all, all, e); });
+                out.v[j] = zc_gq_two_of<Z_STORED, ZC_GQ_UPPER>(zc_gq_finished(
+                    y, other_of(x, e), 0, with, [&](i32(&all)[2]) { x.cells.template apply<2>(all, all, e); }));
             }
             *(zc_vec<zc_gq_two, TOGETHER> *)(to + i) = out;
         }

@@ -114,7 +114,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         const zc_gq_item item = zc_gq_batch(q, t.item);
 #pragma unroll
         for (int i = 0; i < COLUMNS; i++) {
-            const i64 at = t.col + member + i * TEAM, col = at < q.n ? at : q.n - 1;
+            const i64 at = t.col + zc_dealt(member + i * TEAM), col = at < q.n ? at : q.n - 1;
             own[0][i] = zc_gq_ask(q, item, col);
 #ifdef Z_PAIR
             own[1][i] = zc_gq_ask(second, col);
@@ -176,25 +176,26 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
 #pragma unroll
         for (int i = 0; i < ROWS; i++) v.rows[i] = row_of(v.item, t, top + i / 2 * 64 + i % 2 * 8, laid.rows);
     }
-    // Before bytes are saturated. at: the column in the tile.
+    // Before bytes are saturated. at: the place in the tile's products.
     ZC_MEMBER i32 result(const view &v, const row &r, int at, const zc_gq_column &c, i32 sum) const {
         const zc_gq_zeros zeros = Z_ZERO_A || Z_ZERO_B ? v.zeros[at] : zc_gq_zeros();
         const i32 all = team_lines::less_zeros(sum, r, zeros, (u32)p.g.k, v.sums + at);
 #if defined(Z_Y_SCALE) && !Z_WHOLES
-        if (Z_ROW_SCALES) return zc_gq_number_of(all, {zc_gq_scale(q, v.item, r.at, v.t.col + at), c.more}, v.shared);
+        if (Z_ROW_SCALES) return zc_gq_number_of(all, {zc_gq_scale(q, v.item, r.at, v.t.col + zc_dealt(at)), c.more}, v.shared);
 #endif
         return zc_gq_number_of(all, c, v.shared);
     }
-    // Of two neighbours, with the fused work on them, whose operands are any beyond the last row or column.
-    ZC_MEMBER zc_gq_two results(const view &v, const row &r, int at, const zc_gq_column (&c)[2], const i32 *sum, u16 tile) const {
+    // Of two neighbours, with the fused work on them, whose operands are any beyond the last row or column; tile: where these are
+    // bytes that came as a tile, from the `first`th on.
+    ZC_MEMBER auto results(const view &v, const row &r, int at, const zc_gq_column (&c)[2], const i32 *sum, u32 tile, int first) const {
         const i32 y[2] = {result(v, r, at, c[0], sum[0]), result(v, r, at + 1, c[1], sum[1])};
-        return zc_gq_finished(y, tile, v.with, [&](i32(&all)[2]) {
+        return zc_gq_finished(y, tile, first, v.with, [&](i32(&all)[2]) {
             constexpr int NEAR = Z_PAIRS ? 2 : 1; // rows of an odd length do not all begin at pairs
             const int last = (int)q.n - NEAR;
 #pragma unroll
             for (int e = 0; e < 2; e += NEAR) {
-                const int col = v.t.col + at + e;
-                zc_fused_near<NEAR>(p.g.fused, all + e, known(r.at), col < last ? col : last, q.n, tile);
+                const int col = v.t.col + zc_dealt(at) + e;
+                zc_fused_near<NEAR>(p.g.fused, all + e, known(r.at), col < last ? col : last, q.n, (u16)(tile >> first * 8));
             }
         });
     }
@@ -210,11 +211,11 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
             for (int i = 0; i < ROWS; i++) {
                 if (v.rows[i].at >= q.m || col >= q.n) continue;
                 Z_STORED *const to = (Z_STORED *)q.y + v.item.y + (i64)v.rows[i].at * q.n + col;
-                const zc_gq_two y = results(v, v.rows[i], at, c, sum[i / 2] + j * 4 + i % 2 * 2, 0);
+                const zc_gq_two two = zc_gq_two_of<Z_STORED, ZC_GQ_UPPER>(
+                    results(v, v.rows[i], at, c, sum[i / 2] + j * 4 + i % 2 * 2, 0, 0));
                 if constexpr (Z_PAIRS) {
-                    *(zc_gq_two *)to = y;
+                    *(zc_gq_two *)to = two;
                 } else {
-                    const auto two = zc_unpack<Z_STORED>(y);
                     to[0] = two.v[0];
                     if (col + 1 < q.n) to[1] = two.v[1];
                 }
@@ -240,10 +241,11 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
                 const unsigned char *const tile = this->tile_panel(at.stage, first + i, in);
                 this->send(&p.y, {v.t.row + (first + i) * 64, v.t.col + panel * ACROSS, v.t.item}, warpgroup, thread, buffer,
                            [&](u32 to) {
-                               lay_panel(v, panel, i, thread, sum[i], ZC_GQ_PAIR ? this->memory + (to - this->smem) : tile, to,
-                                         [&](const row &r, int at, const zc_gq_column(&c)[2], const i32 *sum, u16 pair) {
-                                             return results(v, r, at, c, sum, pair);
-                                         });
+                               lay_panel<ZC_GQ_UPPER>(
+                                   v, panel, i, thread, sum[i], ZC_GQ_PAIR ? this->memory + (to - this->smem) : tile, to,
+                                   [&](const row &r, int at, const zc_gq_column(&c)[2], const i32 *sum, u32 other, int first) {
+                                       return results(v, r, at, c, sum, other, first);
+                                   });
                            });
             }
             if (PIPE::EXTRA && (in + 1 == PIPE::HELD || panel + 1 == PANELS)) { // all have read it
@@ -252,36 +254,38 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
             }
         }
     }
-    // tile: the other operand's panel; finish(row, column in the tile, columns, sums, the other operand's pair).
-    template <class F>
+    // Of 64 places at once a thread's columns, 16 side by side of each of its two lines. tile: the other operand's panel;
+    // finish(row, place in the tile, columns, sums, four of the other operand's bytes, the first of a pair's): as of zc_gq_saturated.
+    template <bool UPPER, class F>
     ZC_MEMBER void lay_panel(const view &v, int panel, int block, int thread, const zc_product_sum (&sum)[Z_TILE_N / 2],
                              const unsigned char *tile, u32 to, F finish) const {
+        typedef zc_vec<u32, 4> piece;
         constexpr int OTHER = PIPE::EXTRA ? PIPE::LINE : ACROSS; // the other operand's panel has as wide lines
-        constexpr int TOGETHER = 4; // groups of 8 columns, read before any is written, so that results are computed side by side
         const int line = thread / 32 * 16 + thread % 32 / 4;
         unsigned char *const laid = this->memory + (to - this->smem);
 #pragma unroll
-        for (int group = 0; group < ACROSS / 8; group += TOGETHER) {
-            if (panel * ACROSS + group * 8 >= Z_TILE_N) break;
-            zc_gq_two out[TOGETHER][2];
-            int place[TOGETHER]; // of a row's pair, and of that in the one 8 lines below, whose pieces have the same order
+        for (int begin = 0; begin < ACROSS && panel * ACROSS + begin < Z_TILE_N; begin += 64) {
+            const int place = begin + thread % 4 * 2, column = zc_dealt(place);
+            piece other[2] = {}, out[2];
 #pragma unroll
-            for (int j = 0; j < TOGETHER; j++) {
-                const int in = (group + j) * 8 + thread % 4 * 2, at = panel * ACROSS + in;
-                zc_gq_column c[2];
-                v.columns.get(at, c);
-                place[j] = place_in_panel<ACROSS>(line, in);
-                const int other = place_in_panel<OTHER>(line, in);
+            for (int i = 0; i < 2; i++) // lines whose pieces have the same order
+                if (PIPE::EXTRA || ZC_GQ_PAIR) other[i] = *(const piece *)(tile + place_in_panel<OTHER>(line, column) + i * 8 * OTHER);
+#pragma unroll
+            for (int word = 0; word < 4; word++) {
+                const int at = panel * ACROSS + place + word * 16;
+                zc_gq_column c[2][2];
+                v.columns.get(at, c[0]);
+                v.columns.get(at + 8, c[1]);
 #pragma unroll
                 for (int i = 0; i < 2; i++) {
-                    const u16 pair = PIPE::EXTRA || ZC_GQ_PAIR ? *(const u16 *)(tile + other + i * 8 * OTHER) : 0;
-                    out[j][i] = finish(v.rows[block * 2 + i], at, c, sum + (panel * ACROSS / 8 + group + j) * 4 + i * 2, pair);
+                    const zc_product_sum *const own = sum + (panel * ACROSS + begin) / 2 + word * 8 + i * 2;
+                    const row &r = v.rows[block * 2 + i];
+                    const auto two = finish(r, at, c[0], own, other[i].v[word], 0);
+                    out[i].v[word] = zc_gq_word<UPPER>(two, finish(r, at + 8, c[1], own + 4, other[i].v[word], 2));
                 }
             }
 #pragma unroll
-            for (int j = 0; j < TOGETHER; j++)
-#pragma unroll
-                for (int i = 0; i < 2; i++) *(zc_gq_two *)(laid + place[j] + i * 8 * ACROSS) = out[j][i];
+            for (int i = 0; i < 2; i++) *(piece *)(laid + place_in_panel<ACROSS>(line, column) + i * 8 * ACROSS) = out[i];
         }
     }
     // What becomes of the second product of a pair: bytes in the panel that the results will go through.
@@ -294,11 +298,11 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         v.shared = shared;
         see(t, warpgroup, thread, v, 1);
         const u32 panel = this->take_panel(warpgroup, thread, buffer);
-        lay_panel(v, 0, 0, thread, sum[0], this->memory + (panel - this->smem), panel,
-                  [&](const row &r, int at, const zc_gq_column(&c)[2], const i32 *sum, u16) {
-                      const i32 y[2] = {result(v, r, at, c[0], sum[0]), result(v, r, at + 1, c[1], sum[1])};
-                      return zc_unpack<Z_STORED>(zc_gq_saturated<zc_gq_other>(y)); // its bits
-                  });
+        lay_panel<(Z_WHOLES > 0)>(v, 0, 0, thread, sum[0], this->memory + (panel - this->smem), panel,
+                            [&](const row &r, int at, const zc_gq_column(&c)[2], const i32 *sum, u32, int) {
+                                const i32 y[2] = {result(v, r, at, c[0], sum[0]), result(v, r, at + 1, c[1], sum[1])};
+                                return zc_gq_saturated<zc_gq_other>(y);
+                            });
     }
 #endif
 

@@ -115,7 +115,7 @@ zc_status zc_launch_conv_f8_sm90(zc_launch *l)
     fill(l, &p);
     ZC_TRY(zc_launch_epilogue(l, &p.g.fused));
     ZC_TRY(zc_launch_conv_maps(l, w, &window, (int)config[ZC_SM90_TILE_M],
-                               (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]), &p));
+                               (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]), 0, &p));
     ZC_TRY(zc_sm90_y_map(l, &p));
     return zc_launch_sm90(l, &p);
 }

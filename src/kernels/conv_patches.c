@@ -144,13 +144,13 @@ zc_tensor_box zc_conv_patches(const zc_tensor *x, int64_t pitch, const zc_window
     return b;
 }
 
-zc_tensor_box zc_conv_weights_box(const zc_tensor *weights, int channels)
+zc_tensor_box zc_conv_weights_box(const zc_tensor *weights, int channels, int dealt)
 {
     const int64_t depth = weights->dims[weights->rank - 1];
     const int64_t taps = zc_dims_span(weights->dims, 1, weights->rank - 1);
     zc_tensor_box b = zc_sm90_box(weights->data, weights->dtype, depth, weights->dims[0], taps,
                                   taps * depth, depth);
-    b.box[1] = (uint32_t)channels;
+    zc_sm90_deal(&b, channels, dealt);
     return b;
 }
 
@@ -193,7 +193,8 @@ zc_status zc_launch_conv_window(zc_launch *l, const zc_tensor *w, zc_window *win
 }
 
 zc_status zc_launch_conv_maps(zc_launch *l, const zc_tensor *weights, const zc_window *w,
-                              int pixels, int channels, struct zc_gemm_sm90_params *p)
+                              int pixels, int channels, int dealt,
+                              struct zc_gemm_sm90_params *p)
 {
     zc_window_attrs a;
     int64_t group;
@@ -201,7 +202,7 @@ zc_status zc_launch_conv_maps(zc_launch *l, const zc_tensor *weights, const zc_w
     int64_t depth = weights->dims[w->axes + 1];
     zc_tensor_box x = zc_conv_patches(&l->in[0], zc_launch_in_pitch(l, 0), w,
                                       zc_conv_is_product(&a, w->axes, w->kernel), p->g.m, pixels);
-    zc_tensor_box b = zc_conv_weights_box(weights, channels);
+    zc_tensor_box b = zc_conv_weights_box(weights, channels, dealt);
     p->by_lines = zc_divisor_of(
         zc_ceil_div(depth * (int64_t)zc_dtype_bits(weights->dtype) / 8, ZC_SM90_LINE));
     for (int i = 0; i < w->axes; i++) p->by_side[i] = zc_divisor_of(w->out[w->axes - 1 - i]);
@@ -209,7 +210,7 @@ zc_status zc_launch_conv_maps(zc_launch *l, const zc_tensor *weights, const zc_w
     return zc_launch_tensor_map(l, &b, &p->b);
 }
 
-zc_status zc_launch_conv_second(zc_launch *l, int pixels, int channels,
+zc_status zc_launch_conv_second(zc_launch *l, int pixels, int channels, int dealt,
                                 struct zc_gemm_sm90_params *p)
 {
     zc_conv_second s;
@@ -222,7 +223,7 @@ zc_status zc_launch_conv_second(zc_launch *l, int pixels, int channels,
     }
     const int64_t pitch = zc_launch_in_pitch(l, s.x);
     const zc_tensor_box x = zc_conv_patches(z, pitch, &w, false, p->g.m, pixels);
-    const zc_tensor_box b = zc_conv_weights_box(&l->in[s.w], channels);
+    const zc_tensor_box b = zc_conv_weights_box(&l->in[s.w], channels, dealt);
     ZC_TRY(zc_launch_tensor_map(l, &x, &p->second_a));
     return zc_launch_tensor_map(l, &b, &p->second_b);
 }

@@ -37,8 +37,9 @@ void zc_gen_band(zc_gen *g, int weights);
 /* Patches of x, `tile` at once, or its pixels as rows; pitch: from pixel to pixel. */
 zc_tensor_box zc_conv_patches(const zc_tensor *x, int64_t pitch, const zc_window *w, bool product,
                               int64_t pixels, int tile);
-/* Weights [Cout][taps ...][Cin], so many channels of a tap at once. */
-zc_tensor_box zc_conv_weights_box(const zc_tensor *weights, int channels);
+/* Weights [Cout][taps ...][Cin], so many channels of a tap at once, or these dealt out
+ * (zc_sm90_deal). */
+zc_tensor_box zc_conv_weights_box(const zc_tensor *weights, int channels, int dealt);
 /* Do input 0, these weights, the bias in input `bias` (-1: none) and the result fit each other? */
 zc_status zc_launch_conv_check(zc_launch *l, const zc_tensor *w, int bias);
 /* The weights' windows of input 0. */
@@ -47,9 +48,10 @@ zc_status zc_launch_conv_window(zc_launch *l, const zc_tensor *w, zc_window *win
 /* The maps of input 0 and the weights, of which a tile has so many lines, and which pixel a row is.
  */
 zc_status zc_launch_conv_maps(zc_launch *l, const zc_tensor *weights, const zc_window *w,
-                              int pixels, int channels, struct zc_gemm_sm90_params *p);
+                              int pixels, int channels, int dealt,
+                              struct zc_gemm_sm90_params *p);
 /* The same of the second pair, where there is one. */
-zc_status zc_launch_conv_second(zc_launch *l, int pixels, int channels,
+zc_status zc_launch_conv_second(zc_launch *l, int pixels, int channels, int dealt,
                                 struct zc_gemm_sm90_params *p);
 
 #endif

@@ -129,6 +129,7 @@ static zc_status put_spec(zc_gen *g, const zc_sm90_problem *p, bool across)
          zc_gen_in(g, second.in[ZC_GQ_B])->kind == ZC_P_CONST))
         zc_gen_define(g, "B_CONSTANT", "1");
     zc_gen_band(g, weights);
+    if (!across) zc_gen_dealt(g, p->n);
     ZC_TRY(zc_gen_quant_sm90_spec(g, p));
     ZC_TRY(zc_gen_epilogue(g));
     zc_gen_epilogue_cells(g);
@@ -325,8 +326,9 @@ static zc_status put_tall(zc_launch *l, const zc_tensor *w, const zc_window *win
     const int64_t *config = l->kernel->config, tile = config[ZC_SM90_FUSED_TILE];
     const int rows = (int)config[ZC_SM90_TILE_M],
               columns = (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]);
-    ZC_TRY(zc_launch_conv_maps(l, w, window, rows, columns, &p->product));
-    ZC_TRY(zc_launch_conv_second(l, rows, columns, &p->product));
+    const int dealt = zc_sm90_dealt(p->quant.n, l->out[0].dtype, config);
+    ZC_TRY(zc_launch_conv_maps(l, w, window, rows, columns, dealt, &p->product));
+    ZC_TRY(zc_launch_conv_second(l, rows, columns, dealt, &p->product));
     ZC_TRY(zc_sm90_put_bytes(l, p));
     if (tile >= 0)
         ZC_TRY(zc_sm90_like_y(l, &p->product, p->product.g.fused.in[tile], ZC_U8, p->quant.n, rows,
@@ -345,7 +347,7 @@ static zc_status put_few(zc_launch *l, const zc_tensor *w, const zc_window *wind
 {
     const int64_t *config = l->kernel->config;
     ZC_TRY(zc_launch_conv_maps(l, w, window, (int)config[ZC_FEW_PIXELS],
-                               zc_conv_few_channels(config), &p->product));
+                               zc_conv_few_channels(config), 0, &p->product));
     return zc_conv_few_grid(l, &p->product, grid);
 }
 

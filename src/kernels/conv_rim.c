@@ -220,7 +220,8 @@ zc_status zc_launch_conv_rim(zc_launch *l, const zc_tensor *weights, struct zc_g
     const int64_t *config = l->kernel->config, tile = config[ZC_SM90_FUSED_TILE], n = p->g.n;
     const zc_tensor *x = &l->in[0], *y = &l->out[0];
     zc_tensor_box a = box_of(x->data, x->dtype, p->g.k, zc_launch_in_pitch(l, 0), x, SPAN);
-    zc_tensor_box b = zc_conv_weights_box(weights, (int)config[ZC_SM90_TILE_N]);
+    zc_tensor_box b = zc_conv_weights_box(weights, (int)config[ZC_SM90_TILE_N],
+                                          zc_sm90_dealt(n, y->dtype, config));
     zc_tensor_box out = box_of(y->data, y->dtype, n, zc_launch_out_pitch(l, 0), y, SIDE);
     if (zc_dtype_bits(y->dtype) == 8)
         out.box[0] = (uint32_t)zc_sm90_byte_panel(config[ZC_SM90_TILE_N]);

@@ -211,8 +211,8 @@ double zc_conv_sm90_us(const zc_conv_work *w)
 static zc_status put_maps(zc_launch *l, const zc_window *w, int pixels, int channels,
                           struct zc_gemm_sm90_params *p)
 {
-    ZC_TRY(zc_launch_conv_maps(l, &l->in[1], w, pixels, channels, p));
-    return zc_launch_conv_second(l, pixels, channels, p);
+    ZC_TRY(zc_launch_conv_maps(l, &l->in[1], w, pixels, channels, 0, p));
+    return zc_launch_conv_second(l, pixels, channels, 0, p);
 }
 
 /* All families: all but the maps; p->g.m 0: nothing to do. */

@@ -205,7 +205,7 @@ zc_status zc_launch_gemm_few_sm90(zc_launch *l)
     p.by_across = zc_divisor_of(across);
     zc_launch_row_moments(l, &p.product.moments);
     if (form.norm) ZC_TRY(zc_matmul_partial_sums(l, &mm, 1, sizeof(float), &p.product.g));
-    ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)config[TILE_ROWS], SIDE, &p.product));
+    ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)config[TILE_ROWS], SIDE, 0, &p.product));
     zc_dim3 grid = {(uint32_t)(blocks * config[PARTS]), 1, 1};
     ZC_TRY(zc_launch_configured(l, grid, &p, sizeof p));
     return form.norm ? zc_matmul_launch_norm(l, &p.product.g) : ZC_OK;

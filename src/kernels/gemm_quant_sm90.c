@@ -51,7 +51,9 @@ zc_status zc_gen_gemm_quant_sm90(zc_gen *g)
                          .line_sums = zc_gen_factor_zeros(g),
                          .unscaled = zc_gen_out_type(g, 0) == ZC_I32};
     ZC_TRY(zc_gen_sm90(g, &p));
-    return g->declined[0] ? ZC_OK : zc_gen_quant_sm90_spec(g, &p);
+    if (g->declined[0]) return ZC_OK;
+    zc_gen_dealt(g, p.n);
+    return zc_gen_quant_sm90_spec(g, &p);
 }
 
 /* ---- the launch ---- */
@@ -81,7 +83,8 @@ zc_status zc_launch_gemm_quant_sm90(zc_launch *l)
                        (long long)mm.batch);
     ZC_TRY(zc_matmul_params(l, &form, &mm, 16, &p.product.g));
     ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)config[ZC_SM90_TILE_M],
-                        (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]), &p.product));
+                        (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]),
+                        zc_sm90_dealt(p.quant.n, l->out[0].dtype, config), &p.product));
     ZC_TRY(zc_sm90_put_bytes(l, &p));
     ZC_TRY(zc_sm90_grid(l, &p.product, &grid));
     return zc_launch_configured(l, grid, &p, sizeof p);

@@ -183,11 +183,18 @@ static int raster_of(const problem *p, const shape *s)
     return p->column_words && blocks % across == 0 ? 1 : 8;
 }
 
+/* Columns that are dealt out by 64 are copied by one block. */
+static bool is_torn(const problem *p, const shape *s)
+{
+    return p->column_words && !p->piece && s->tile_n / s->cluster % ZC_SM90_DEPTH;
+}
+
 static bool candidate_of(const void *of, int number, zc_candidate *out)
 {
     const problem *p = of;
     const shape *s = &shapes[number];
     if (p->stepwise && s->pingpong) return false;
+    if (is_torn(p, s)) return false;
     if (!zc_sm90_panels_fit(p, s->tile_n) || (p->band && s->tile_n != p->band)) return false;
     if (p->phase && p->phase % s->tile_n) return false;
     if (p->pair && !has_one_panel(p, s)) return false;
@@ -363,10 +370,10 @@ zc_status zc_launch_gemm_sm90(zc_launch *l)
                        (long long)mm.batch);
     if (form.norm) ZC_TRY(zc_matmul_partial_sums(l, &mm, 1, sizeof(float), &p.g));
     int lines = lines_at_once(&form, config);
-    ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)config[ZC_SM90_TILE_M], lines, &p));
+    ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)config[ZC_SM90_TILE_M], lines, 0, &p));
     if (form.gate) {
         p.second_c = zc_launch_in(l, form.gate_c);
-        ZC_TRY(zc_sm90_b_map(l, &form, form.gate, lines, &p, &p.second_b));
+        ZC_TRY(zc_sm90_b_map(l, &form, form.gate, lines, 0, &p, &p.second_b));
     }
     ZC_TRY(zc_sm90_y_map(l, &p));
     zc_launch_row_moments(l, &p.moments);

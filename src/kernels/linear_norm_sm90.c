@@ -180,7 +180,7 @@ zc_status zc_launch_linear_norm_sm90(zc_launch *l)
                        (long long)mm.m);
     int width = (int)config[TILE_N], along = width > 256 ? width / 2 : width;
     int b_rows = form.b_along_k ? along : ZC_SM90_DEPTH;
-    ZC_TRY(zc_sm90_maps(l, &form, &mm, rows, b_rows, &p.product));
+    ZC_TRY(zc_sm90_maps(l, &form, &mm, rows, b_rows, 0, &p.product));
     ZC_TRY(zc_sm90_like_y(l, &p.product, p.product.g.y, ZC_U16, p.product.g.n, 64, &p.product.y));
     const struct zc_gemm_norm *norm = &p.product.g.norm;
     if (config[SKIP])

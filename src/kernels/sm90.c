@@ -29,6 +29,40 @@ int zc_sm90_byte_piece(int64_t n, zc_dtype dtype)
     return zc_dtype_bits(dtype) == 8 && piece == 16 ? 0 : piece;
 }
 
+/* A thread's piece of 16 bytes is of 64 columns; by 128 its two are side by side, and a warp's
+ * pieces of 8 lines lie in as many banks. */
+int zc_sm90_dealt(int64_t n, zc_dtype y, const int64_t *config)
+{
+    enum { LEAST = 64, HAND = 32 };
+    const int64_t lines = config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER];
+    if (zc_dtype_bits(y) != 8 || zc_sm90_byte_piece(n, y)) return 0;
+    return lines % ZC_SM90_LINE == 0 && n % HAND == 0 ? ZC_SM90_LINE : LEAST;
+}
+
+void zc_gen_dealt(zc_gen *g, int64_t n)
+{
+    const int dealt = zc_sm90_dealt(n, zc_gen_out_type(g, 0), g->config);
+    if (dealt) zc_gen_define(g, "DEALT", "%d", dealt);
+}
+
+void zc_sm90_deal(zc_tensor_box *b, int lines, int dealt)
+{
+    const int64_t line = b->strides[1], hand = dealt / 4;
+    b->box[1] = (uint32_t)(dealt ? 2 : lines);
+    if (!dealt) return;
+    b->rank = 5;
+    b->dims[4] = b->dims[2];
+    b->strides[4] = b->strides[2];
+    b->box[4] = b->box[2];
+    b->dims[2] = b->dims[1] / hand;
+    b->strides[2] = hand * line;
+    b->box[2] = 4;
+    b->dims[3] = hand / 2;
+    b->strides[3] = 2 * line;
+    b->box[3] = (uint32_t)hand / 2;
+    b->dims[1] = 2;
+}
+
 int64_t zc_sm90_gemv_blocks(int64_t n, int cols, int parts, int64_t places)
 {
     int64_t tiles = zc_ceil_div(n, cols);
@@ -154,7 +188,7 @@ zc_tensor_box zc_sm90_box(const void *data, zc_dtype dtype, int64_t n, int64_t l
         .swizzled = true};
 }
 
-zc_status zc_sm90_b_map(zc_launch *l, const zc_matmul_form *f, int input, int lines,
+zc_status zc_sm90_b_map(zc_launch *l, const zc_matmul_form *f, int input, int lines, int dealt,
                         const struct zc_gemm_sm90_params *p, zc_tensor_map *out)
 {
     const struct zc_gemm_params *g = &p->g;
@@ -162,12 +196,12 @@ zc_status zc_sm90_b_map(zc_launch *l, const zc_matmul_form *f, int input, int li
     zc_dtype dtype = l->in[f->a].dtype; /* or another of as many bits */
     int64_t n = f->b_along_k ? g->k : g->n, count = f->b_along_k ? g->n : g->k;
     zc_tensor_box b = zc_sm90_box(data, dtype, n, count, p->b_items, g->b_ld, g->b_batch[0]);
-    b.box[1] = (uint32_t)lines;
+    zc_sm90_deal(&b, lines, dealt);
     return zc_launch_tensor_map(l, &b, out);
 }
 
 zc_status zc_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *mm, int rows,
-                       int b_rows, struct zc_gemm_sm90_params *p)
+                       int b_rows, int dealt, struct zc_gemm_sm90_params *p)
 {
     const struct zc_gemm_params *g = &p->g;
     zc_dtype dtype = l->in[f->a].dtype;
@@ -176,7 +210,7 @@ zc_status zc_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *m
     zc_tensor_box a = zc_sm90_box(g->a, dtype, g->k, g->m, p->items, g->a_ld, g->a_batch[0]);
     a.box[1] = (uint32_t)rows;
     ZC_TRY(zc_launch_tensor_map(l, &a, &p->a));
-    return zc_sm90_b_map(l, f, f->b, b_rows, p, &p->b);
+    return zc_sm90_b_map(l, f, f->b, b_rows, dealt, p, &p->b);
 }
 
 zc_status zc_sm90_like_y(zc_launch *l, const struct zc_gemm_sm90_params *p, const void *data,

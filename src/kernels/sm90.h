@@ -91,6 +91,11 @@ bool zc_sm90_sends(int64_t n, zc_dtype dtype, const int64_t *config);
 zc_status zc_sm90_y_map(zc_launch *l, struct zc_gemm_sm90_params *p);
 /* The same of results of products of 8-bit integers, whose bytes the copy engine stores, too. */
 int zc_sm90_byte_piece(int64_t n, zc_dtype dtype);
+/* Z_DEALT of gemm_quant_sm90.cu for a result of n columns; 0: they are not dealt out. */
+int zc_sm90_dealt(int64_t n, zc_dtype y, const int64_t *config);
+void zc_gen_dealt(zc_gen *g, int64_t n);
+/* The box of so many lines of B ([k, n, batch]), dealt out by so many columns, or not. */
+void zc_sm90_deal(zc_tensor_box *b, int lines, int dealt);
 /* Of the kernels for few rows, with n columns in tiles: blocks that share the summed axis have one
  * tile each, others as many as there are, where so many blocks have a place. */
 int64_t zc_sm90_gemv_blocks(int64_t n, int cols, int parts, int64_t places);
@@ -127,11 +132,12 @@ int zc_sm90_stages(int tile_m, int b_lines, uint32_t other);
 /* A step's form, sizes and parameters; mm->batch 0: there is nothing to do. */
 zc_status zc_sm90_operands(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
                            struct zc_gemm_params *p);
-/* Maps of A and B in p->g, and items: a box has `rows` of A, `b_rows` lines of B. */
+/* Maps of A and B in p->g, and items: a box has `rows` of A, `b_rows` lines of B, or these are dealt
+ * out. */
 zc_status zc_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *mm, int rows,
-                       int b_rows, struct zc_gemm_sm90_params *p);
+                       int b_rows, int dealt, struct zc_gemm_sm90_params *p);
 /* The map of an operand as B lies, of which p has the sizes. */
-zc_status zc_sm90_b_map(zc_launch *l, const zc_matmul_form *f, int input, int lines,
+zc_status zc_sm90_b_map(zc_launch *l, const zc_matmul_form *f, int input, int lines, int dealt,
                         const struct zc_gemm_sm90_params *p, zc_tensor_map *out);
 /* The map of an operand (rows of a tile) or a result (64) of y's form; pitch: elements from row to
  * row. */

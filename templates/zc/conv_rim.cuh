@@ -80,6 +80,15 @@ struct zc_rim_pipe : zc_gemm_pipe<TILE_M, TILE_N, STAGES, 1, 1, PINGPONG, TILED,
             }
         }
     }
+    ZC_MEMBER void load_tap(int stage, int depth, int col, int tap) const {
+        if constexpr (ZC_DEALT > 0) {
+#pragma unroll
+            for (int line = 0; line < TILE_N; line += ZC_DEALT)
+                zc_tensor_load(tap_of(stage) + line * pipe::LINE, &p.b, tap_full(stage), depth, 0, (col + line) / ZC_HAND, 0, tap);
+        } else {
+            zc_tensor_load(tap_of(stage), &p.b, tap_full(stage), depth, col, tap);
+        }
+    }
     template <class F> ZC_MEMBER void produce_taps(int tiles, F place_of) const {
         zc_ring_slot<TAP_STAGES> at = {0, 1};
 #ifndef Z_B_CONSTANT
@@ -94,7 +103,7 @@ struct zc_rim_pipe : zc_gemm_pipe<TILE_M, TILE_N, STAGES, 1, 1, PINGPONG, TILED,
 #ifdef Z_B_CONSTANT
                     zc_constant_load();
 #endif
-                    zc_tensor_load(tap_of(at.stage), &p.b, tap_full(at.stage), k * pipe::DEPTH, t.col, tap);
+                    load_tap(at.stage, k * pipe::DEPTH, t.col, tap);
                 }
             if (STAYS) break;
         }

@@ -195,12 +195,23 @@ ZC_DEV i32 zc_gq_number_of(i32 sum, const zc_gq_column &column, const zc_gq_shar
     return sum;
 #endif
 }
+// Two of T: a vec, or bytes, which with UPPER are the upper ones of both halves, else the last two.
 template <class T> ZC_DEV auto zc_gq_saturated(const i32 (&y)[2]) {
 #if Z_WHOLES
-    return zc_upper_bytes(zc_saturated_wholes(T(), y[0], y[1]));
+    return zc_saturated_wholes(T(), y[0], y[1]);
 #else
     return zc_saturated(T(), y[0], y[1]);
 #endif
+}
+template <class T, bool UPPER> ZC_DEV zc_vec<T, 2> zc_gq_two_of(u32 two) {
+    return zc_unpack<T>(UPPER ? zc_upper_bytes(two) : (u16)two);
+}
+template <class T, bool> ZC_DEV zc_vec<T, 2> zc_gq_two_of(const zc_vec<T, 2> &two) { return two; }
+ZC_DEV u32 zc_gq_bits(u32 two) { return two; }
+template <class T> ZC_DEV u32 zc_gq_bits(const zc_vec<T, 2> &two) { return *(const u16 *)&two; }
+// Four bytes.
+template <bool UPPER, class TWO> ZC_DEV u32 zc_gq_word(const TWO &a, const TWO &b) {
+    return zc_permute(zc_gq_bits(a), zc_gq_bits(b), UPPER ? 0x7531 : 0x5410);
 }
 // What a sum of two bytes needs of all results.
 #ifndef ZC_GQ_SUM
@@ -212,9 +223,10 @@ ZC_DEV zc_gq_with zc_gq_with_of(const zc_fused_params &fused) {
     const zc_byte_sum sum = Z_FUSED_SUM(fused);
     return zc_whole_sum_of<Z_STORED, Z_Y, zc_gq_other>(sum);
 }
-ZC_DEV u16 zc_gq_sums(const i32 (&y)[2], u32 other, const zc_gq_with &with) {
+ZC_DEV u32 zc_gq_sums(const i32 (&y)[2], u32 other, int first, const zc_gq_with &with) {
     const u32 own = Z_WHOLES ? zc_saturated_u16x2(y[0], y[1]) : zc_saturated_u8x2(y[0] - ZC_LEAST_BYTE<Z_Y>, y[1] - ZC_LEAST_BYTE<Z_Y>);
-    return zc_whole_sums<Z_STORED>(zc_permute(own, other ^ ZC_TURNED<zc_gq_other>, Z_WHOLES ? 0x5341 : 0x5140), with);
+    const u32 both = zc_permute(own, other ^ ZC_TURNED<zc_gq_other>, (Z_WHOLES ? 0x5341 : 0x5140) + first * 0x1010);
+    return zc_whole_sums<Z_STORED>(both, with);
 }
 #else
 struct zc_gq_with {
@@ -222,25 +234,29 @@ struct zc_gq_with {
     u32 above; // ZC_ABOVE
 };
 ZC_DEV zc_gq_with zc_gq_with_of(const zc_fused_params &fused) { return {Z_FUSED_SUM(fused), zc_kept(ZC_ABOVE)}; }
-ZC_DEV u16 zc_gq_sums(const i32 (&y)[2], u32 other, const zc_gq_with &with) {
+ZC_DEV u32 zc_gq_sums(const i32 (&y)[2], u32 other, int first, const zc_gq_with &with) {
     const i32 whole[2] = {Z_WHOLES ? (y[0] >> 8) + ZC_GQ_LEAST : y[0], Z_WHOLES ? (y[1] >> 8) + ZC_GQ_LEAST : y[1]};
-    return zc_byte_sums<Z_STORED, Z_Y, zc_gq_other>(whole, other, with.sum, with.above);
+    return zc_byte_sums<Z_STORED, Z_Y, zc_gq_other>(whole, other, first, with.sum, with.above);
 }
 #endif
-// Two neighbours, with the fused work on them: work(v), or one sum with the two bytes of `other`.
-#ifdef Z_FUSED
-typedef zc_vec<Z_STORED, 2> zc_gq_two;
-#else
-typedef decltype(zc_saturated(Z_Y(), 0, 0)) zc_gq_two;
-#endif
-template <class WORK> ZC_DEV zc_gq_two zc_gq_finished(const i32 (&y)[2], u16 other, const zc_gq_with &with, WORK work) {
-#ifdef ZC_GQ_SUM
-    return zc_unpack<Z_STORED>(zc_gq_sums(y, other, with));
+// Two neighbours, with the fused work on them: work(v), or one sum with two bytes of `other`, from the `first`th on. As of
+// zc_gq_saturated.
+#if defined(ZC_GQ_SUM) && defined(Z_FUSED_WHOLE)
+constexpr bool ZC_GQ_UPPER = true;
 #elif defined(Z_FUSED)
-    const auto two = zc_unpack<Z_Y>(zc_gq_saturated<Z_Y>(y));
+constexpr bool ZC_GQ_UPPER = false;
+#else
+constexpr bool ZC_GQ_UPPER = Z_WHOLES > 0;
+#endif
+typedef zc_vec<Z_STORED, 2> zc_gq_two;
+template <class WORK> ZC_DEV auto zc_gq_finished(const i32 (&y)[2], u32 other, int first, const zc_gq_with &with, WORK work) {
+#ifdef ZC_GQ_SUM
+    return zc_gq_sums(y, other, first, with);
+#elif defined(Z_FUSED)
+    const auto two = zc_gq_two_of<Z_Y, (Z_WHOLES > 0)>(zc_gq_saturated<Z_Y>(y));
     i32 all[2] = {two.v[0], two.v[1]};
     work(all);
-    return {(Z_STORED)all[0], (Z_STORED)all[1]};
+    return zc_gq_two{(Z_STORED)all[0], (Z_STORED)all[1]};
 #else
     return zc_gq_saturated<Z_Y>(y);
 #endif

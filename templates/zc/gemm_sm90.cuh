@@ -12,7 +12,7 @@
 // spec.h: Z_T, Z_TB (zc/gemm.cuh), and Z_WGMMA (F16, BF16; with Z_ALONG TF32, E4M3, or where sums are Z_INTEGERS S8, S8U8, U8S8, U8, and
 // Z_TB then is 1); Z_PRODUCT_N: columns of a product where a warpgroup has more than one (else it is Z_TILE_N); Z_STEPWISE: the
 // tensor cores' sums, which keep some 14 digits of e4m3's products, are those of two steps, and are added up in f32 (only without PINGPONG); Z_ODD_STEPS: one is left over; Z_B_CONSTANT: B is a constant of the plan, so its first stages are copied before the kernel in front
-// has ended; what zc/sm90_rows.cuh needs.
+// has ended; Z_DEALT: B's columns are dealt out by so many (p.b's axes: abi/gemm_sm90.h); what zc/sm90_rows.cuh needs.
 #pragma once
 #include "zc/cluster.cuh"
 #include "zc/ring.cuh"
@@ -41,6 +41,16 @@ constexpr bool ZC_STEPWISE = false, ZC_ODD_STEPS = false;
 struct zc_gemm_origin { // of a tile
     int row, col, item;
 };
+
+// Which of a tile's columns has place `at` of its products. A thread has pairs of neighbours, 8 places apart; where columns are
+// dealt out, those of its pairs lie side by side.
+#ifdef Z_DEALT
+constexpr int ZC_DEALT = Z_DEALT, ZC_HAND = Z_DEALT / 4; // columns, and of them a thread's
+ZC_DEV int zc_dealt(int at) { return at / ZC_DEALT * ZC_DEALT + at % 8 / 2 * ZC_HAND + at % ZC_DEALT / 8 * 2 + at % 2; }
+#else
+constexpr int ZC_DEALT = 0, ZC_HAND = 0;
+ZC_DEV int zc_dealt(int at) { return at; }
+#endif
 
 // STAGING: panels behind the ring that each warpgroup's results go through; B_STAGES: of a ring of B's own (zc/conv_rim.cuh).
 template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPONG, int TILED, int STAGING, bool SIDE = false,
@@ -122,20 +132,27 @@ struct zc_gemm_pipe {
     // ---- the producer ----
 
     // EARLY: before the kernel in front has ended.
-    template <bool EARLY>
-    ZC_MEMBER void load_b_part(u32 to, const zc_tensor_map *b, u32 barrier, int c0, int c1, int item) const {
+    template <bool EARLY, class... AT>
+    ZC_MEMBER void load_b_part(u32 to, const zc_tensor_map *b, u32 barrier, AT... at) const {
         if (EARLY) zc_constant_load();
-        if (DOWN > 1)
-            zc_tensor_multicast(to, b, barrier, ALL, c0, c1, item);
+        if constexpr (DOWN > 1)
+            zc_tensor_multicast(to, b, barrier, ALL, at...);
         else
-            zc_tensor_load(to, b, barrier, c0, c1, item);
+            zc_tensor_load(to, b, barrier, at...);
     }
     template <bool EARLY> ZC_MEMBER void load_b(int stage, const zc_gemm_origin &t, int step) const {
         const u32 to = b_of(stage), barrier = full(stage);
         const int item = zc_sm90_rows::b_item(p, t.item, step), depth = zc_sm90_rows::depth(p, step);
         const zc_tensor_map *const b = zc_sm90_rows::b(p, step), *const second = MATRICES > 1 ? &p.second_b : b;
         const int share = DOWN > 1 ? rank : 0;
-        if constexpr (Z_TB) {
+        if constexpr (ZC_DEALT > 0) {
+            static_assert(MATRICES == 1 && B_PART % ZC_DEALT == 0, "whole hands");
+#pragma unroll
+            for (int i = 0; i < B_PART; i += ZC_DEALT) {
+                const int line = share * B_PART + i;
+                load_b_part<EARLY>(to + line * LINE, b, barrier, depth, 0, (t.col + line) / ZC_HAND, 0, item);
+            }
+        } else if constexpr (Z_TB) {
             constexpr int LINES = B_PART / B_COPIES;
 #pragma unroll
             for (int i = 0; i < B_COPIES; i++) {

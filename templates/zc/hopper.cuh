@@ -116,6 +116,12 @@ ZC_INLINE void zc_tensor_load(u32 to, const zc_tensor_map *map, u32 barrier, int
                  "r"(c3)
                  : "memory");
 }
+ZC_INLINE void zc_tensor_load(u32 to, const zc_tensor_map *map, u32 barrier, int c0, int c1, int c2, int c3, int c4) {
+    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(to), "l"(map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2),
+                 "r"(c3), "r"(c4)
+                 : "memory");
+}
 /* Of a map of patches of images with one to three sides: lines from the window on that begins at `at` of the image, innermost
  * side first, each from c0 on, at the tap which lies so far behind where a window begins. */
 ZC_INLINE void zc_patches_load(u32 to, const zc_tensor_map *map, u32 barrier, int c0, const int (&at)[1], int image,
@@ -148,6 +154,13 @@ ZC_INLINE void zc_tensor_multicast(u32 to, const zc_tensor_map *map, u32 barrier
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
                  "[%0], [%1, {%4, %5, %6}], [%2], %3;"
                  ::"r"(to), "l"(map), "r"(barrier), "h"(mask), "r"(c0), "r"(c1), "r"(c2)
+                 : "memory");
+}
+ZC_INLINE void zc_tensor_multicast(u32 to, const zc_tensor_map *map, u32 barrier, u16 mask, int c0, int c1, int c2, int c3,
+                                   int c4) {
+    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1, {%4, %5, %6, %7, %8}], [%2], %3;"
+                 ::"r"(to), "l"(map), "r"(barrier), "h"(mask), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4)
                  : "memory");
 }
 ZC_INLINE void zc_tensor_store(const zc_tensor_map *map, u32 from, int c0, int c1) {

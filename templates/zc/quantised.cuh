@@ -80,19 +80,19 @@ struct zc_byte_sum {
     f32 a, b, c;
 };
 constexpr u32 ZC_ABOVE = 0x4B004B00u; // what stands above a byte, in both halves
-template <class T> constexpr u32 ZC_TURNED = zc_traits<T>::is_signed ? 0x8080u : 0u; // counts two bytes from the least one on
+template <class T> constexpr u32 ZC_TURNED = zc_traits<T>::is_signed ? 0x80808080u : 0u; // counts bytes from the least one on
 template <class T> ZC_DEV f32 zc_byte_below(u32 bits) { return zc_float(bits) - (f32)(8388608 - ZC_LEAST_BYTE<T>); }
-// Of two results before they are saturated to X, and two bytes of OTHER; above: ZC_ABOVE in a register.
+// Of two results before they are saturated to X, and two bytes of OTHER, from the `first`th on; above: ZC_ABOVE in a register.
 template <class T, class X, class OTHER>
-ZC_DEV u16 zc_byte_sums(const i32 (&x)[2], u32 other, const zc_byte_sum &sum, u32 above) {
+ZC_DEV u16 zc_byte_sums(const i32 (&x)[2], u32 other, int first, const zc_byte_sum &sum, u32 above) {
     i32 y[2];
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const f32 own = zc_byte_below<X>(zc_saturated_below(x[i] - ZC_LEAST_BYTE<X>, above));
-        const f32 its = zc_byte_below<OTHER>(zc_permute(other ^ ZC_TURNED<OTHER>, above, 0x7440 + i));
+        const f32 its = zc_byte_below<OTHER>(zc_permute(other ^ ZC_TURNED<OTHER>, above, 0x7440 + first + i));
         y[i] = zc_sum_rounded(own, its, sum.a, sum.b, sum.c);
     }
-    return zc_saturated(u8(), y[0], y[1]) ^ ZC_TURNED<T>;
+    return zc_saturated(u8(), y[0], y[1]) ^ (u16)ZC_TURNED<T>;
 }
 // The same sum by whole numbers (zc_affine's), in units of 2^-24: digits of 16 bits of both factors, and of the addend.
 struct zc_whole_sum {
@@ -107,9 +107,9 @@ template <class T, class X, class OTHER> ZC_DEV zc_whole_sum zc_whole_sum_of(con
     const i64 all = c + (i64)a * ZC_LEAST_BYTE<X> + (i64)b * ZC_LEAST_BYTE<OTHER>;
     return {zc_permute((u32)a, (u32)b, 0x7632), zc_permute((u32)a, (u32)b, 0x5410), (i32)(all >> 16), (u32)all & 0xFFFFu};
 }
-// both: two bytes x, from the least one on, each with its other one behind it.
-template <class T> ZC_DEV u16 zc_whole_sums(u32 both, const zc_whole_sum &sum) {
+// both: two bytes x, from the least one on, each with its other one behind it. The result is as of zc_saturated_wholes.
+template <class T> ZC_DEV u32 zc_whole_sums(u32 both, const zc_whole_sum &sum) {
     const i32 first = zc_dp2a_low_su((i32)sum.high, both, sum.above) + (i32)(zc_dp2a_low_uu(sum.low, both, sum.below) >> 16);
     const i32 second = zc_dp2a_high_su((i32)sum.high, both, sum.above) + (i32)(zc_dp2a_high_uu(sum.low, both, sum.below) >> 16);
-    return zc_upper_bytes(zc_saturated_wholes(T(), first, second));
+    return zc_saturated_wholes(T(), first, second);
 }

@@ -42,6 +42,8 @@ extern "C" __global__ void __launch_bounds__(256)
         zc_named_arrive(1, 256);
         zc_tensor_load(tile, &map, barrier, 0, 1);
         zc_tensor_load(tile, &map, barrier, 0, 1, 2);
+        zc_tensor_load(tile, &map, barrier, 0, 1, 2, 3, 4);
+        zc_tensor_multicast(tile, &map, barrier, 3, 0, 1, 2, 3, 4);
         zc_tensor_multicast(tile, &map, barrier, 3, 0, 1);
         zc_tensor_multicast(tile, &map, barrier, 3, 0, 1, 2);
         zc_bulk_load(tile, u, 64, barrier);

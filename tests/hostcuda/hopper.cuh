@@ -129,6 +129,13 @@ ZC_INLINE void zc_tensor_load(u32 to, const zc_tensor_map *map, u32 barrier, int
     zc_host_call->load(&c);
 }
 
+ZC_INLINE void zc_tensor_load(u32 to, const zc_tensor_map *map, u32 barrier, int c0, int c1, int c2,
+                              int c3, int c4, ZC_HOST_LINE)
+{
+    zc_host_copy c = {line.number, to, barrier, map, 5, {c0, c1, c2, c3, c4}};
+    zc_host_call->load(&c);
+}
+
 template <int SIDES>
 ZC_INLINE void zc_patches_load(u32 to, const zc_tensor_map *map, u32 barrier, int c0,
                                const int (&at)[SIDES], int image, const u16 (&tap)[SIDES],
@@ -156,6 +163,14 @@ ZC_INLINE void zc_tensor_multicast(u32 to, const zc_tensor_map *map, u32 barrier
                                    int c1, int c2, ZC_HOST_LINE)
 {
     zc_host_copy c = {line.number, to, barrier, map, 3, {c0, c1, c2}};
+    c.multicast = mask;
+    zc_host_call->load(&c);
+}
+
+ZC_INLINE void zc_tensor_multicast(u32 to, const zc_tensor_map *map, u32 barrier, u16 mask, int c0,
+                                   int c1, int c2, int c3, int c4, ZC_HOST_LINE)
+{
+    zc_host_copy c = {line.number, to, barrier, map, 5, {c0, c1, c2, c3, c4}};
     c.multicast = mask;
     zc_host_call->load(&c);
 }

@@ -81,12 +81,18 @@ struct zc_rim_pipe : zc_gemm_pipe<TILE_M, TILE_N, STAGES, 1, 1, PINGPONG, TILED,
         }
     }
     ZC_MEMBER void load_tap(int stage, int depth, int col, int tap) const {
+#ifdef Z_B_CONSTANT
+        constexpr bool EARLY = true;
+#else
+        constexpr bool EARLY = false;
+#endif
         if constexpr (ZC_DEALT > 0) {
 #pragma unroll
             for (int line = 0; line < TILE_N; line += ZC_DEALT)
-                zc_tensor_load(tap_of(stage) + line * pipe::LINE, &p.b, tap_full(stage), depth, 0, (col + line) / ZC_HAND, 0, tap);
+                this->template load_b_part<EARLY>(tap_of(stage) + line * pipe::LINE, &p.b, tap_full(stage), depth, 0,
+                                                  (col + line) / ZC_HAND, 0, tap);
         } else {
-            zc_tensor_load(tap_of(stage), &p.b, tap_full(stage), depth, col, tap);
+            this->template load_b_part<EARLY>(tap_of(stage), &p.b, tap_full(stage), depth, col, tap);
         }
     }
     template <class F> ZC_MEMBER void produce_taps(int tiles, F place_of) const {
@@ -100,9 +106,6 @@ struct zc_rim_pipe : zc_gemm_pipe<TILE_M, TILE_N, STAGES, 1, 1, PINGPONG, TILED,
                 for (int tap = 0; tap < TAPS; tap++, at.next()) {
                     zc_barrier_wait(tap_empty(at.stage), at.parity);
                     zc_barrier_expect(tap_full(at.stage), TAP);
-#ifdef Z_B_CONSTANT
-                    zc_constant_load();
-#endif
                     load_tap(at.stage, k * pipe::DEPTH, t.col, tap);
                 }
             if (STAYS) break;

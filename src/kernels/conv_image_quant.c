@@ -105,8 +105,7 @@ static int64_t taken_of(const image_problem *p, const shape *s)
 {
     int64_t kernel = zc_image_pool_kernel(&p->f, 1), stride = zc_image_pool_stride(&p->f, 1);
     int64_t most = (side_of(p, s) - kernel) / stride + 1;
-    return s->team == 1 ? most
-                        : zc_ceil_div(p->f.sides[1], zc_ceil_div(p->f.sides[1], most));
+    return s->team == 1 ? most : zc_ceil_div(p->f.sides[1], zc_ceil_div(p->f.sides[1], most));
 }
 
 /* Lines of four pixels that lie together. */

@@ -7,21 +7,29 @@
 // A warp has 16 Z_EACH columns of the convolution and goes down its tile, as many lines at once as windows of the pooling are
 // apart. As scales are positive, the largest sum has the largest byte: of each window that a line belongs to (that which ends
 // and that which begins) the largest sums so far stay in registers, and become bytes when it ends. These the warp lays down in
-// shared memory of its own, least where there is no column, and y is the largest of those side by side. Without pooling windows
-// are points.
+// shared memory of its own, and y is the largest of those side by side. Lines and columns that the convolution has not are the
+// nearest again: a window that has the one has the other. Without pooling windows are points.
+//
+// On Hopper, where every second line and pixel has a window, the same by warpgroups (Z_TEAM): 64 channels are the product's rows,
+// whose weights stay in registers, and 64 columns of a line its columns. Four pixels lie together as a square, 16 bytes, so that
+// windows are a factor in shared memory as they stand: each 16 bytes behind the one before (zc_wgmma_windows).
 //
 // spec.h: Z_X, Z_W, Z_Y and Z_PLAIN (types of x, weights, y, and y before fused work), Z_XS, Z_WS and Z_YS (of scales),
 // Z_SMALL_SCALES, Z_SCALES_CONSTANT and Z_WHOLES (zc/gemm_quant.cuh), Z_W_CONSTANT (so are weights), Z_HAS_BIAS, Z_W_ZERO
 // (have weights zero points?), Z_CHANNELS (of x), Z_OUT (of y), the convolution's window (zc/window.cuh; kernel and stride are
 // constants), Z_POOLS, Z_POOL_KERNEL<axis> and Z_POOL_STRIDE<axis> (1 without pooling), Z_MMA (the product), Z_ROWS and Z_COLS (of
-// a tile of y), Z_EACH, Z_PARTS (warps that share the channels of the same columns), Z_WARPS, Z_SHARES (blocks that share a
-// multiprocessor).
+// a tile of y), Z_EACH, Z_TEAM (warps that have columns together: 1, or 4, a warpgroup, whose product's types Z_WGMMA says), Z_PARTS
+// (teams that share the channels of the same columns), Z_WARPS, Z_SHARES (blocks that share a multiprocessor).
 #include "zc/device.cuh"
 #include "abi/conv_image_quant.h"
 #include "spec.h"
 #include "zc/fused.cuh"
 #include "zc/quantised.cuh"
 #include "zc/window.cuh"
+#if Z_TEAM > 1
+#include "zc/hopper.cuh"
+ZC_WGMMA_HELD_ALONG(zc_image_product, 64, Z_WGMMA)
+#endif
 
 // How a channel's sums become bytes; more: see zc_wide and zc_whole. zero: of its weights.
 struct zc_image_channel {
@@ -37,21 +45,32 @@ struct zc_image_channel {
 
 struct zc_conv_image_quant {
     static constexpr int THREADS = Z_WARPS * 32, PIXEL = 4, QUAD = 16, PIECE = 8; // bytes of one pixel, of four; channels
-    static constexpr int ACROSS = (Z_KERNEL2 + 3) / 4, QUADS = Z_KERNEL1 * ACROSS; // of a line of taps, of all
-    static constexpr int STEPS = (QUADS + 1) / 2, TAPS = Z_KERNEL1 * Z_KERNEL2;
+    static constexpr bool SQUARES = Z_TEAM > 1;                                    // by warpgroups
+    static constexpr int QUAD_HIGH = SQUARES ? 2 : 1, QUAD_WIDE = 4 / QUAD_HIGH;
+    static constexpr int DOWN = (Z_KERNEL1 + QUAD_HIGH - 1) / QUAD_HIGH;     // quads of a window
+    static constexpr int ACROSS = (Z_KERNEL2 + QUAD_WIDE - 1) / QUAD_WIDE;
+    static constexpr int QUADS = DOWN * ACROSS, STEPS = (QUADS + 1) / 2, TAPS = Z_KERNEL1 * Z_KERNEL2;
     static constexpr int PITCH = (STEPS * 2 + 1) * QUAD; // of a channel's weights: an odd number of 16 bytes
-    static constexpr int OWN = ((Z_OUT + 15) / 16 + Z_PARTS - 1) / Z_PARTS * 2; // groups of 8 channels of a warp, in pairs
-    static constexpr int CHANNELS = OWN * 8 * Z_PARTS, WEIGHTS = CHANNELS * PITCH; // with some that y does not have
-    static constexpr int STRIPS = Z_WARPS / Z_PARTS, SIDE = 16 * Z_EACH, TAKEN = Z_COLS / STRIPS; // a strip's columns; of y
+    // Groups of 8 channels of a team, in pairs; channels of all, with some that y does not have.
+    static constexpr int OWN = SQUARES ? 8 : ((Z_OUT + 15) / 16 + Z_PARTS - 1) / Z_PARTS * 2;
+    static constexpr int CHANNELS = OWN * 8 * Z_PARTS, WEIGHTS = CHANNELS * PITCH;
+    static constexpr int STRIPS = Z_WARPS / Z_TEAM / Z_PARTS, SIDE = 16 * Z_EACH * Z_TEAM; // a strip's columns
+    static constexpr int TAKEN = Z_COLS / STRIPS;                                          // of y
     static_assert((TAKEN - 1) * Z_POOL_STRIDE2 + Z_POOL_KERNEL2 <= SIDE, "a strip has what its part of y needs");
     static constexpr bool AHEAD = Z_POOL_KERNEL1 > Z_POOL_STRIDE1; // does a window begin before the one above has ended?
     static constexpr int ENDING = AHEAD ? Z_POOL_KERNEL1 - Z_POOL_STRIDE1 : 0;    // lines that it has in common with that
     static constexpr int AT_ONCE = AHEAD ? Z_POOL_STRIDE1 : Z_POOL_KERNEL1;       // lines
     static constexpr int LINES = (Z_ROWS - 1) * Z_POOL_STRIDE1 + Z_POOL_KERNEL1;  // of the convolution
-    static constexpr int HIGH = (LINES - 1) * Z_STRIDE1 + Z_KERNEL1;              // of the image
-    static constexpr int WIDE = (((STRIPS - 1) * TAKEN * Z_POOL_STRIDE2 + SIDE - 1) * Z_STRIDE2 + ACROSS * 4 + 3) / 4 * 4;
-    static constexpr int LINE = WIDE * PIXEL, IMAGE = HIGH * LINE;
+    static constexpr int HIGH = (LINES - 1) * Z_STRIDE1 + DOWN * QUAD_HIGH;       // of the image
+    static constexpr int WIDE = (((STRIPS - 1) * TAKEN * Z_POOL_STRIDE2 + SIDE - 1) * Z_STRIDE2 + ACROSS * QUAD_WIDE + 3) / 4 * 4;
+    static constexpr int LINE = WIDE * QUAD_HIGH * PIXEL, IMAGE = HIGH * WIDE * PIXEL; // of quads
+    static_assert(!SQUARES || (Z_STRIDE1 == 2 && Z_STRIDE2 == 2 && Z_EACH == 1), "a square for each window");
     static constexpr int KEPT = (OWN / 2 | 1) * 16; // bytes of a kept column: an odd number of 16
+#ifdef Z_FUSED
+    static constexpr int TOGETHER = PIECE; // channels that are stored at once: as many as there are registers for
+#else
+    static constexpr int TOGETHER = SQUARES && Z_OUT % (PIECE * 2) == 0 ? PIECE * 2 : PIECE;
+#endif
 
 #ifdef Z_W_CONSTANT
     static constexpr bool EARLY = ZC_SCALES_CONSTANT; // they are read before the kernel in front has ended
@@ -59,25 +78,41 @@ struct zc_conv_image_quant {
     static constexpr bool EARLY = false;
 #endif
 
-    typedef i32 sums[Z_EACH * OWN][4];
+    typedef i32 sums[Z_EACH * OWN][4]; // groups of 8 channels, or of 8 columns of a warpgroup's
 
     const zc_conv_image_quant_params &p;
     zc_window w; // of the convolution
     zc_image_channel *channels;
     unsigned char *weights, *image, *kept;
-    int part, strip; // of this warp
+    int team, part, strip; // of this warp; which of those that share the columns, and which columns
+    int member;            // this thread, of its team
+#if Z_TEAM > 1
+    u32 held[STEPS][4]; // weights
+#endif
 
     ZC_MEMBER zc_conv_image_quant(const zc_conv_image_quant_params &p, unsigned char *smem) : p(p), w(zc_window_of(p)) {
-        const int warp = threadIdx.x / 32;
+#if Z_TEAM > 1
+        team = zc_warpgroup();
+#else
+        team = threadIdx.x / 32;
+#endif
         weights = smem;
         image = weights + WEIGHTS;
         channels = (zc_image_channel *)(image + IMAGE);
-        kept = (unsigned char *)(channels + CHANNELS) + warp * SIDE * KEPT;
-        part = warp % Z_PARTS;
-        strip = warp / Z_PARTS;
+        kept = (unsigned char *)(channels + CHANNELS) + team * SIDE * KEPT;
+        part = team % Z_PARTS;
+        strip = team / Z_PARTS;
+        member = threadIdx.x % (Z_TEAM * 32);
+    }
+    ZC_MEMBER void meet_team() const {
+#if Z_TEAM > 1
+        zc_named_sync(1 + team, Z_TEAM * 32);
+#else
+        zc_sync_warp();
+#endif
     }
 
-    // ---- weights: [channel of y][taps' lines][taps][4 channels of x], what is not there is 0 ----
+    // ---- weights: of each channel of y its taps in quads, of 4 channels of x, what is not there is 0 ----
 
     // Eight weights; of constants of the plan the kernel in front may not have ended.
     ZC_MEMBER zc_vec<Z_W, PIECE> piece_of(int i) const {
@@ -95,16 +130,17 @@ struct zc_conv_image_quant {
 #pragma unroll
             for (int e = 0; e < PIECE; e++) {
                 const int at = i * PIECE + e, tap = at / Z_CHANNELS, channel = tap / TAPS, down = tap % TAPS / Z_KERNEL2;
-                const int pixel = down * ACROSS * 4 + tap % Z_KERNEL2;
-                *(Z_W *)(weights + channel * PITCH + pixel * PIXEL + at % Z_CHANNELS) = v.v[e];
+                const int across = tap % Z_KERNEL2, quad = down / QUAD_HIGH * ACROSS + across / QUAD_WIDE;
+                const int pixel = down % QUAD_HIGH * QUAD_WIDE + across % QUAD_WIDE;
+                *(Z_W *)(weights + channel * PITCH + quad * QUAD + pixel * PIXEL + at % Z_CHANNELS) = v.v[e];
             }
         }
         zc_sync();
     }
     ZC_MEMBER i32 weights_of(int channel) const {
         u32 sum = 0;
-        for (int i = 0; i < STEPS * 2 * QUAD / 4; i++) {
-            const u32 four = *(const u32 *)(weights + channel * PITCH + i * 4);
+        for (int i = 0; i < STEPS * 2 * 4; i++) {
+            const u32 four = *(const u32 *)(weights + channel * PITCH + i * PIXEL);
             sum = zc_traits<Z_W>::is_signed ? (u32)zc_dp4a((i32)four, 0x01010101, (i32)sum) : zc_dp4a_uu(four, 0x01010101u, sum);
         }
         return (i32)sum;
@@ -133,9 +169,12 @@ struct zc_conv_image_quant {
         }
     }
 
-    ZC_MEMBER void load_constants() const {
+    ZC_MEMBER void load_constants() {
         load_weights();
         load_channels();
+#if Z_TEAM > 1
+        hold();
+#endif
     }
 
     // ---- the image ----
@@ -169,6 +208,21 @@ struct zc_conv_image_quant {
         }
         return r;
     }
+    // Of four pixels of each of so many lines, from `row` of the tile's on.
+    template <int N> ZC_MEMBER void lay(const zc_vec<u32, 4> (&pixels)[N], int row, int four) const {
+#pragma unroll
+        for (int e = 0; e < N; e += QUAD_HIGH) {
+            if (row + e >= HIGH) break;
+            zc_vec<u32, 4> *const to = (zc_vec<u32, 4> *)(image + (row + e) / QUAD_HIGH * LINE) + four * QUAD_HIGH;
+#pragma unroll
+            for (int quad = 0; quad < QUAD_HIGH; quad++) {
+                zc_vec<u32, 4> v;
+#pragma unroll
+                for (int i = 0; i < 4; i++) v.v[i] = pixels[e + i / QUAD_WIDE].v[quad * QUAD_WIDE + i % QUAD_WIDE];
+                to[quad] = v;
+            }
+        }
+    }
     // Four pixels of each of some lines a thread, all of which are asked for before the first is needed.
     ZC_MEMBER void load_image(int number, int top, int left) const {
         constexpr int FOURS = WIDE / 4, BATCH = 4;
@@ -185,26 +239,58 @@ struct zc_conv_image_quant {
                 inside[e] = (u32)y < (u32)w.in[1];
                 ask(word[e], at[e], inside[e], last);
             }
+            zc_vec<u32, 4> pixels[BATCH];
 #pragma unroll
             for (int e = 0; e < BATCH; e++) {
-                auto pixels = pixels_of(word[e], (int)(at[e] & 3) * 8);
+                pixels[e] = pixels_of(word[e], (int)(at[e] & 3) * 8);
 #pragma unroll
                 for (int k = 0; k < 4; k++)
-                    if (!inside[e] || (u32)(x + k) >= (u32)w.in[2]) pixels.v[k] = nothing;
-                if (row + e < HIGH) ((zc_vec<u32, 4> *)image)[(row + e) * FOURS + four] = pixels;
+                    if (!inside[e] || (u32)(x + k) >= (u32)w.in[2]) pixels[e].v[k] = nothing;
             }
+            lay(pixels, row, four);
         }
     }
 
     // ---- products ----
 
-    static ZC_MEMBER void product(i32 (&sum)[4], const u32 *a, const u32 *b) { Z_MMA(sum, a, b); }
-    // The first of this lane's pixels and taps, for line `line` of the tile's; lines that no window has are the last one again.
-    ZC_MEMBER const unsigned char *pixels(int line) const {
-        const int lane = threadIdx.x % 32, col = strip * TAKEN * Z_POOL_STRIDE2 + lane / 4;
-        return image + (line < LINES ? line : LINES - 1) * Z_STRIDE1 * LINE + (col * Z_STRIDE2 + lane % 4) * PIXEL;
+    static ZC_MEMBER int within(int at, int size) { return zx_max(zx_min(at, size - 1), 0); }
+    static ZC_MEMBER constexpr int quad_at(int quad) { return quad / ACROSS * LINE + quad % ACROSS * QUAD; }
+    // Where windows of line `line` of the tile's begin, whose first is the convolution's line `top`; so are lines that the tile has
+    // not the last one.
+    ZC_MEMBER const unsigned char *line_at(int line, int top) const {
+        return image + (within(top + zx_min(line, LINES - 1), w.out[1]) - top) * Z_STRIDE1 / QUAD_HIGH * LINE;
     }
-    static ZC_MEMBER int quad_at(int quad) { return quad / ACROSS * LINE + quad % ACROSS * QUAD; }
+#if Z_TEAM > 1
+    // The thread has this channel, and the eighth behind it, and their weights for each step of the product.
+    ZC_MEMBER int channel_of() const { return part * OWN * 8 + member / 32 * 16 + member % 32 / 4; }
+    ZC_MEMBER void hold() {
+#pragma unroll
+        for (int i = 0; i < STEPS; i++)
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                held[i][e] = *(const u32 *)(weights + (channel_of() + e % 2 * 8) * PITCH + (i * 2 + e / 2) * QUAD + member % 4 * PIXEL);
+    }
+    // A line's when they are needed, as registers for those of all are too many.
+    ZC_MEMBER void multiply(sums (&sum)[AT_ONCE], int f, int line, int top) const {
+        const u32 from = zc_smem_address(line_at(line + f, top)) + strip * TAKEN * Z_POOL_STRIDE2 * QUAD;
+        zc_wgmma_fence();
+#pragma unroll
+        for (int step = 0; step < STEPS; step++) {
+            const int quad = step * 2, next = quad + 1 < QUADS ? quad_at(quad + 1) - quad_at(quad) : QUAD;
+            zc_image_product((i32(&)[OWN * 4])sum[f], held[step], zc_wgmma_windows(from, quad_at(quad), next), step > 0);
+        }
+        zc_wgmma_commit();
+        zc_wgmma_wait<0>();
+    }
+#else
+    static ZC_MEMBER void product(i32 (&sum)[4], const u32 *a, const u32 *b) { Z_MMA(sum, a, b); }
+    // This lane has two neighbours of each group of channels.
+    ZC_MEMBER int channel_of(int group) const { return (part * OWN + group) * 8 + (int)threadIdx.x % 4 * 2; }
+    // The first of its pixels and taps.
+    ZC_MEMBER const unsigned char *pixels(int line, int top) const {
+        const int lane = threadIdx.x % 32, col = strip * TAKEN * Z_POOL_STRIDE2 + lane / 4;
+        return line_at(line, top) + (col * Z_STRIDE2 + lane % 4) * PIXEL;
+    }
 #if Z_W_ZERO
     // For step `step`: 1 for each channel of each tap.
     static ZC_MEMBER void ones(u32 (&b)[2], int step) {
@@ -215,12 +301,14 @@ struct zc_conv_image_quant {
         }
     }
 #endif
-    ZC_MEMBER void multiply(sums (&sum)[AT_ONCE], int line) const {
+    // All lines' side by side, with the first one's.
+    ZC_MEMBER void multiply(sums (&sum)[AT_ONCE], int first, int line, int top) const {
+        if (first) return;
         const int lane = threadIdx.x % 32;
         const unsigned char *const b = weights + (part * OWN * 8 + lane / 16 * 8 + lane % 8) * PITCH + lane / 8 % 2 * QUAD;
         const unsigned char *a[AT_ONCE];
 #pragma unroll
-        for (int f = 0; f < AT_ONCE; f++) a[f] = pixels(line + f);
+        for (int f = 0; f < AT_ONCE; f++) a[f] = pixels(line + f, top);
 #pragma unroll
         for (int f = 0; f < AT_ONCE; f++)
 #pragma unroll
@@ -276,58 +364,65 @@ struct zc_conv_image_quant {
             }
 #endif
     }
+#endif
 
     // ---- the result ----
 
-    // This lane has two neighbours of each group of channels.
-    ZC_MEMBER int channel_of(int group) const { return (part * OWN + group) * 8 + (int)threadIdx.x % 4 * 2; }
-    static ZC_MEMBER void begin(sums &most, const sums &sum, bool inside) {
-#pragma unroll
-        for (int n = 0; n < Z_EACH * OWN; n++)
-#pragma unroll
-            for (int e = 0; e < 4; e++) most[n][e] = inside ? sum[n][e] : -0x7FFFFFFF - 1;
-    }
-    static ZC_MEMBER void raise(sums &most, const sums &sum, bool inside) {
-        if (!inside) return;
+    static ZC_MEMBER void raise(sums &most, const sums &sum) {
 #pragma unroll
         for (int n = 0; n < Z_EACH * OWN; n++)
 #pragma unroll
             for (int e = 0; e < 4; e++) most[n][e] = zx_max(most[n][e], sum[n][e]);
     }
-    // Bytes of the warp's columns, of which `left` is the first.
-    ZC_MEMBER void keep(const sums &most, int left) const {
-#if !Z_WHOLES
-        const i32 zero = (i32)*(const Z_PLAIN *)p.y_zero;
+    static ZC_MEMBER void begin(sums &most, const sums &sum) {
+#pragma unroll
+        for (int n = 0; n < Z_EACH * OWN; n++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) most[n][e] = sum[n][e];
+    }
+    // Bytes of two sums, laid down so far from each other.
+    template <int APART>
+    static ZC_MEMBER void lay_two(unsigned char *to, const i32 *sum, const zc_image_channel &first, const zc_image_channel &second,
+                                  i32 zero) {
+#if Z_WHOLES
+        const u32 two = zc_saturated_wholes(Z_PLAIN(), zc_whole(sum[0], first.by), zc_whole(sum[1], second.by)); // above 8 bits each
+        constexpr int BITS = 16, ABOVE = 8;
+#else
+        const u32 two = zc_saturated(Z_PLAIN(), zc_requantised<Z_SMALL_SCALES>(zc_wide(sum[0], first.more), first.scale, zero),
+                                     zc_requantised<Z_SMALL_SCALES>(zc_wide(sum[1], second.more), second.scale, zero));
+        constexpr int BITS = 8, ABOVE = 0;
 #endif
+        if constexpr (APART == 1) {
+            *(u16 *)to = ABOVE ? zc_upper_bytes(two) : (u16)two;
+        } else {
+            to[0] = (unsigned char)(two >> ABOVE);
+            to[APART] = (unsigned char)(two >> (ABOVE + BITS));
+        }
+    }
+    // Bytes of the strip's columns.
+    ZC_MEMBER void keep(const sums &most) const {
+        const i32 zero = Z_WHOLES ? 0 : (i32)*(const Z_PLAIN *)p.y_zero;
         const int lane = threadIdx.x % 32;
-        zc_sync_warp(); // nobody reads those of the row before
+        meet_team(); // nobody reads those of the row before
+#if Z_TEAM > 1
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            const zc_image_channel c = channels[channel_of() + half * 8];
+            unsigned char *const to = kept + lane % 4 * 2 * KEPT + (channel_of() + half * 8) % (OWN * 8);
+#pragma unroll
+            for (int n = 0; n < OWN; n++) lay_two<KEPT>(to + n * 8 * KEPT, most[n] + half * 2, c, c, zero);
+        }
+#else
 #pragma unroll
         for (int n = 0; n < OWN; n++) {
             const zc_image_channel c[2] = {channels[channel_of(n)], channels[channel_of(n) + 1]};
 #pragma unroll
-            for (int half = 0; half < Z_EACH * 2; half++) {
-                const int col = half * 8 + lane / 4;
-                i32 y[2];
-#pragma unroll
-                for (int e = 0; e < 2; e++) {
-                    const i32 sum = most[half / 2 * OWN + n][half % 2 * 2 + e];
-#if Z_WHOLES
-                    y[e] = zc_whole(sum, c[e].by);
-#else
-                    y[e] = zc_requantised<Z_SMALL_SCALES>(zc_wide(sum, c[e].more), c[e].scale, zero);
-#endif
-                }
-#if Z_WHOLES
-                const u16 two = zc_upper_bytes(zc_saturated_wholes(Z_PLAIN(), y[0], y[1]));
-#else
-                const u16 two = zc_saturated(Z_PLAIN(), y[0], y[1]);
-#endif
-                const u16 least = zc_traits<Z_PLAIN>::is_signed ? 0x8080 : 0;
-                const bool inside = !Z_POOLS || (u32)(left + col) < (u32)w.out[2];
-                *(u16 *)(kept + col * KEPT + n * 8 + lane % 4 * 2) = inside ? two : least;
-            }
+            for (int half = 0; half < Z_EACH * 2; half++)
+                lay_two<1>(kept + (half * 8 + lane / 4) * KEPT + n * 8 + lane % 4 * 2, most[half / 2 * OWN + n] + half % 2 * 2, c[0],
+                           c[1], zero);
         }
-        zc_sync_warp();
+#endif
+        meet_team();
     }
     template <int N, class V> ZC_MEMBER void finish(V *v, i64 pixel, int channel) const {
 #if defined(Z_FUSED_CELLS) || !defined(Z_FUSED)
@@ -338,67 +433,76 @@ struct zc_conv_image_quant {
     }
     // Bytes 0 and 2 as numbers whose order they have in 16 bits without a sign, where they are the least that f16 has; or back.
     static ZC_MEMBER u32 ordered(u32 bytes) { return (bytes & 0x00FF00FFu) ^ (zc_traits<Z_PLAIN>::is_signed ? 0x00800080u : 0); }
-    // y's row of which `pixel` is this warp's first one, column `left`.
-    ZC_MEMBER void store(i64 pixel, int left) const {
-        for (int i = threadIdx.x % 32; i < TAKEN * OWN; i += 32) {
-            const int col = i / OWN, group = i - col * OWN, channel = part * OWN * 8 + group * 8;
+    // y's row of which `pixel` is this strip's first one, column `left`: some channels of a pixel a thread. from: the convolution's
+    // column that the strip begins with.
+    ZC_MEMBER void store(i64 pixel, int left, int from) const {
+        constexpr int PIECES = OWN * 8 / TOGETHER;
+        typedef zc_vec<u32, TOGETHER / 4> piece;
+        for (int i = member; i < TAKEN * PIECES; i += Z_TEAM * 32) {
+            const int col = i / PIECES, in = (i - col * PIECES) * TOGETHER, channel = part * OWN * 8 + in;
             if (channel >= Z_OUT || left + col >= p.sides[1]) continue;
-            const unsigned char *const from = kept + col * Z_POOL_STRIDE2 * KEPT + group * 8;
-            u32 most[PIECE / 4][2];
+            u32 most[TOGETHER / 4][2];
 #pragma unroll
             for (int tap = 0; tap < Z_POOL_KERNEL2; tap++) {
-                const auto next = *(const zc_vec<u32, PIECE / 4> *)(from + tap * KEPT);
+                const int at = Z_POOLS ? within(from + col * Z_POOL_STRIDE2 + tap, w.out[2]) - from : col;
+                const auto next = *(const piece *)(kept + at * KEPT + in);
 #pragma unroll
-                for (int e = 0; e < PIECE / 2; e++) {
+                for (int e = 0; e < TOGETHER / 2; e++) {
                     const u32 two = ordered(next.v[e / 2] >> e % 2 * 8);
                     most[e / 2][e % 2] = tap ? zc_larger(f16(), most[e / 2][e % 2], two) : two;
                 }
             }
-            zc_vec<u32, PIECE / 4> y;
+            piece y;
 #pragma unroll
-            for (int e = 0; e < PIECE / 4; e++) y.v[e] = ordered(most[e][0]) | ordered(most[e][1]) << 8;
+            for (int e = 0; e < TOGETHER / 4; e++) y.v[e] = ordered(most[e][0]) | ordered(most[e][1]) << 8;
 #ifdef Z_FUSED
-            i32 v[PIECE];
+            i32 v[TOGETHER];
 #pragma unroll
-            for (int e = 0; e < PIECE; e++) v[e] = (i32)(Z_PLAIN)(y.v[e / 4] >> e % 4 * 8);
-            finish<PIECE>(v, pixel + col, channel);
+            for (int e = 0; e < TOGETHER; e++) v[e] = (i32)(Z_PLAIN)(y.v[e / 4] >> e % 4 * 8);
+            finish<TOGETHER>(v, pixel + col, channel);
 #pragma unroll
-            for (int e = 0; e < PIECE / 4; e++)
+            for (int e = 0; e < TOGETHER / 4; e++)
                 y.v[e] = zc_pack(i8(), v[e * 4], v[e * 4 + 1]) | (u32)zc_pack(i8(), v[e * 4 + 2], v[e * 4 + 3]) << 16;
 #endif
-            *(zc_vec<u32, PIECE / 4> *)((Z_Y *)p.y + (pixel + col) * Z_OUT + channel) = y;
+            *(piece *)((Z_Y *)p.y + (pixel + col) * Z_OUT + channel) = y;
         }
     }
 
     ZC_MEMBER void tile(int number) const {
         const int above = number / p.across, row = above % p.down * Z_ROWS, col = (number - above * p.across) * Z_COLS; // of y
         const int top = row * Z_POOL_STRIDE1 - p.before[0], left = col * Z_POOL_STRIDE2 - p.before[1]; // of the convolution
-        const int first = col + strip * TAKEN, from = first * Z_POOL_STRIDE2 - p.before[1];            // of this warp
+        const int first = col + strip * TAKEN, from = first * Z_POOL_STRIDE2 - p.before[1];            // of this team
         const int of = above / p.down;
         zc_sync(); // nobody reads the image of the tile before
         load_image(of, top * Z_STRIDE1 - w.begin[1], left * Z_STRIDE2 - w.begin[2]);
+#if Z_TEAM > 1
+        zc_async_fence();
+#endif
         zc_sync();
         sums most = {};
-        for (int i = 0; i < Z_ROWS + AHEAD && row + i < p.sides[0] + AHEAD; i++) {
-            const int line = top + i * Z_POOL_STRIDE1;
+        const int rows = zx_min(Z_ROWS, p.sides[0] - row);
+        for (int i = 0; AHEAD || i < rows; i++) {
+            const int line = i * Z_POOL_STRIDE1, ended = row + i - AHEAD; // of the tile; of y
             sums sum[AT_ONCE];
-            multiply(sum, i * Z_POOL_STRIDE1);
-            bool inside[AT_ONCE];
 #pragma unroll
-            for (int f = 0; f < AT_ONCE; f++) inside[f] = !Z_POOLS || (u32)(line + f) < (u32)w.out[1];
-#pragma unroll
-            for (int f = 0; f < ENDING; f++) raise(most, sum[f], inside[f]);
-            const int ended = row + i - AHEAD; // of y
+            for (int f = 0; f < ENDING; f++) {
+                multiply(sum, f, line, top);
+                raise(most, sum[f]);
+            }
             if (AHEAD && i > 0) finish_row(most, of, ended, first, from);
-            begin(most, sum[0], inside[0]);
+            if (AHEAD && i == rows) break;
 #pragma unroll
-            for (int f = 1; f < AT_ONCE; f++) raise(most, sum[f], inside[f]);
+            for (int f = 0; f < AT_ONCE; f++) {
+                if (f >= ENDING) multiply(sum, f, line, top);
+                if (f) raise(most, sum[f]);
+                else begin(most, sum[f]);
+            }
             if (!AHEAD) finish_row(most, of, ended, first, from);
         }
     }
     ZC_MEMBER void finish_row(const sums &most, int of, int row, int first, int from) const {
-        keep(most, from);
-        store(((i64)of * p.sides[0] + row) * p.sides[1] + first, first);
+        keep(most);
+        store(((i64)of * p.sides[0] + row) * p.sides[1] + first, first, from);
     }
 };
 

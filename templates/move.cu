@@ -2,7 +2,7 @@
 //
 // spec.h: Z_ELEMENT (its bytes; with Z_CASTS of the shorter of the types Z_FROM and Z_TO: an element changes its type on
 // the way; Z_WIDENS: to the longer; Z_MOST: the largest number of Z_TO; with Z_QUANTISES Z_TO is a byte, and Z_SCALE the
-// scale's type). Entries: 0 to 4 a unit of 1 to 16 bytes a thread, 5 square tiles of elements through shared memory, where
+// scale's type; Z_NEAR_SCALE: it is f32 and known to be between 2^-100 and 2^100). Entries: 0 to 4 a unit of 1 to 16 bytes a thread, 5 square tiles of elements through shared memory, where
 // the axis that is contiguous in the source is not the one in the result; 6 all parts of a whole; 7 a few planes as the
 // elements of their pixels, four pixels a thread.
 #include "zc/index.cuh"
@@ -12,6 +12,16 @@
 #ifdef Z_CASTS
 #if Z_QUANTISES
 // T(round(x / scale) + zero), as QuantizeLinear does it.
+#if Z_NEAR_SCALE
+struct conversion {
+    f32 scale, high, low;
+    i32 zero;
+    ZC_MEMBER conversion(const zc_move_params &p)
+        : scale(zc_load<Z_SCALE>(p.scale, 0)), high(1.0f / scale), low(fmaf(-high, scale, 1.0f) * high),
+          zero(p.zero ? (i32)zc_load<Z_TO>(p.zero, 0) : 0) {}
+    ZC_MEMBER Z_TO of(Z_FROM x) const { return (Z_TO)zx_quantised<Z_TO, false>(zc_get(x), scale, high, low, zero); }
+};
+#else
 struct conversion {
     f32 scale, zero;
     ZC_MEMBER conversion(const zc_move_params &p)
@@ -21,6 +31,7 @@ struct conversion {
         return (Z_TO)(i32)(q != q ? 0.0f : fminf(fmaxf(q, least), least + 255.0f));
     }
 };
+#endif
 #else
 struct conversion {
     ZC_MEMBER conversion(const zc_move_params &) {}

@@ -17,6 +17,15 @@ static bool is_false(const zc_pvalue *v)
     return !v || (v->kind == ZC_P_CONST && v->bytes == 1 && *(const unsigned char *)v->data == 0);
 }
 
+/* Is the scale such that zx_quantised divides by it? */
+static bool near_scale(const zc_gen *g)
+{
+    zc_tensor t;
+    if (!zc_gen_constant(g, ZC_IN_TransposeCast_scale, &t) || t.dtype != ZC_F32) return false;
+    const double scale = zc_load_f64(t.dtype, t.data, 0);
+    return scale >= 0x1p-100 && scale <= 0x1p100;
+}
+
 static zc_status gen_cast(zc_gen *g)
 {
     const zc_dtype from = zc_gen_in_type(g, 0), to = zc_gen_out_type(g, 0);
@@ -28,9 +37,10 @@ static zc_status gen_cast(zc_gen *g)
     zc_gen_type(g, "FROM", from);
     zc_gen_type(g, "TO", to);
     zc_gen_define(g, "QUANTISES", "%d", zc_gen_in(g, ZC_IN_TransposeCast_scale) != NULL);
-    if (zc_gen_in(g, ZC_IN_TransposeCast_scale))
+    if (zc_gen_in(g, ZC_IN_TransposeCast_scale)) {
         zc_gen_type(g, "SCALE", zc_gen_in_type(g, ZC_IN_TransposeCast_scale));
-    else
+        zc_gen_define(g, "NEAR_SCALE", "%d", near_scale(g));
+    } else
         zc_gen_define(g, "MOST", "%.9g", fmin(zc_half_max(to), FLT_MAX));
     return ZC_OK;
 }

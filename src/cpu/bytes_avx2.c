@@ -123,6 +123,7 @@ ZC_INLINE ZC_AVX2 void add_narrow(int rows, const int8_t *w, const int32_t *at, 
     load_sums(rows, sums, sum);
     for (int64_t g = 0; g < n; g++, w += GROUP) {
         const __m256i w0 = zc_avx2_load(w), w1 = zc_avx2_load(w + GROUP / 2);
+        zc_avx2_ask_ahead(w);
         SIMD_UNROLL
         for (int r = 0; r < rows; r++) {
             const __m256i x = zc_avx2_repeat(a->bytes + r * a->lda + at[g]);
@@ -141,6 +142,7 @@ ZC_INLINE ZC_AVX2 void add_wide(int rows, const int8_t *w, const int32_t *at, in
     load_sums(rows, sums, sum);
     for (int64_t pair = 0; pair < 2 * n; pair++, w += PAIRS) {
         const __m256i w0 = load_wide(w), w1 = load_wide(w + PAIRS / 2);
+        if (pair % 2 == 0) zc_avx2_ask_ahead(w);
         const uint16_t *from = a->wide + at[pair / 2] + pair % 2 * 2;
         SIMD_UNROLL
         for (int r = 0; r < rows; r++) {

@@ -21,6 +21,14 @@ ZC_INLINE ZC_AVX2 __m256i zc_avx2_repeat(const void *from)
     return _mm256_set1_epi32(four);
 }
 
+/* Asks for weights a page ahead of those that are read: where a page ends the processor does not go
+ * on by itself. */
+ZC_INLINE ZC_AVX2 void zc_avx2_ask_ahead(const void *w)
+{
+    enum { PAGE = 4096 };
+    _mm_prefetch((const char *)w + PAGE, _MM_HINT_T0);
+}
+
 /* A sum and the products of two 16 bits a lane. */
 ZC_INLINE ZC_AVX2 __m256i zc_avx2_add_products(__m256i sum, __m256i x, __m256i w)
 {

@@ -238,18 +238,16 @@ static void transform_block(const zc_winograd *w, const block *b, int64_t from, 
 /* Sums of a panel's columns. */
 typedef int32_t row_sums[COLUMNS];
 
-/* Some rows, whose number is a constant where this is inlined, times one matrix. Weights are asked
- * for a page ahead: where a page ends, the processor does not go on by itself. */
+/* Some rows, whose number is a constant where this is inlined, times one matrix. */
 ZC_INLINE ZC_AVX2 void multiply(int rows, const int16_t *a, const int16_t *w, int64_t channels,
                                 row_sums *to)
 {
-    enum { PAGE = 4096 };
     __m256i sum[ROWS][VECTORS];
     SIMD_UNROLL
     for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = _mm256_setzero_si256();
     for (int64_t c = 0; c < channels; c += PAIR, w += PAIR * COLUMNS) {
         const __m256i w0 = zc_avx2_load(w), w1 = zc_avx2_load(w + PAIR * LANES);
-        _mm_prefetch((const char *)w + PAGE, _MM_HINT_T0);
+        zc_avx2_ask_ahead(w);
         SIMD_UNROLL
         for (int r = 0; r < rows; r++) {
             const __m256i x = zc_avx2_repeat(a + r * channels + c);

@@ -405,7 +405,7 @@ static zc_status convolve_windows(zc_kctx *k, int wi, conv_job *j)
 
 static bool takes_winograd(const zc_kctx *k, int wi, const conv_job *j)
 {
-    return k->packs && (k->const_in >> wi & 1) && !j->w_zero && zc_winograd_pays(j->c);
+    return k->packs && (k->const_in >> wi & 1) && !j->w_zero && zc_winograd_step(j->c);
 }
 
 static zc_status convolve_winograd(zc_kctx *k, int wi, conv_job *j)
@@ -413,7 +413,7 @@ static zc_status convolve_winograd(zc_kctx *k, int wi, conv_job *j)
     const zc_byte_matrix m = weights_of(k, wi, j->c);
     const void *packed;
     ZC_TRY(pad_channels(k, j));
-    ZC_TRY(zc_winograd_packed(k, wi, &m, &packed));
+    ZC_TRY(zc_winograd_packed(k, wi, &m, zc_winograd_step(j->c), &packed));
     ZC_TRY(make_offsets(k, &packed, 1, j->c->oc, j));
     const zc_winograd w = {.c = j->c,
                            .x = j->x,

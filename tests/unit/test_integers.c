@@ -345,15 +345,17 @@ static void fill_bytes(uint8_t *to, int64_t n, int kind, uint8_t least, uint8_t 
 
 typedef struct winograd_case {
     int64_t n, h, w, ic, oc, pads[4]; /* pads: top, left, bottom, right */
+    int step;                         /* that is held to be fastest */
 } winograd_case;
 
 static const winograd_case winograds[] = {
-    {1, 5, 8, 16, 5, {1, 1, 1, 1}},    {2, 7, 7, 48, 40, {1, 1, 1, 1}},
-    {3, 6, 9, 32, 17, {0, 2, 1, 0}},   {1, 4, 2, 16, 1, {2, 2, 2, 2}},
-    {1, 20, 21, 16, 33, {1, 1, 1, 1}}, /* two blocks */
-    {1, 45, 43, 16, 3, {1, 1, 1, 1}},  /* many */
-    {1, 3, 3, 64, 16, {0, 0, 0, 0}},   /* one result a channel: windows are faster */
-    {1, 3, 4, 1824, 2, {1, 1, 1, 1}},  /* the deepest */
+    {1, 5, 8, 16, 5, {1, 1, 1, 1}, 2},    {3, 7, 7, 48, 40, {1, 1, 1, 1}, 4},
+    {3, 6, 9, 32, 17, {0, 2, 1, 0}, 2},   {1, 4, 2, 16, 1, {2, 2, 2, 2}, 2},
+    {1, 20, 21, 16, 33, {1, 1, 1, 1}, 4}, /* two blocks */
+    {1, 45, 43, 16, 3, {1, 1, 1, 1}, 4},  /* many */
+    {1, 3, 3, 64, 16, {0, 0, 0, 0}, 0},   /* one result a channel */
+    {1, 3, 5, 112, 2, {1, 1, 1, 1}, 2},   /* the deepest for 4 x 4 results, whatever the weights */
+    {1, 3, 4, 1824, 2, {1, 1, 1, 1}, 2},  /* the deepest */
 };
 enum { SMALL = 6 };
 
@@ -393,7 +395,7 @@ static int64_t plain_sum(const zc_conv *c, const uint8_t *x, int zero, const int
 }
 
 /* Also where the processor has what is taken before it. */
-static void winograd_sums(const winograd_case *of, int x_kind, int w_kind, int zero)
+static void winograd_sums(const winograd_case *of, int step, int x_kind, int w_kind, int zero)
 {
     const zc_conv c = conv_of(of);
     const int64_t inputs = c.batch * c.in_plane * c.ic, weights = c.oc * c.taps * c.ic;
@@ -414,7 +416,9 @@ static void winograd_sums(const winograd_case *of, int x_kind, int w_kind, int z
     const zc_byte_matrix m = {c.taps * c.ic, c.oc, c.ic, c.ic, 1, c.taps * c.ic, true};
     zc_winograd job = {.c = &c, .x = x, .padding = padding, .offset = offset, .y = (uint8_t *)y};
     assert_true(zc_winograd_fits(&c));
-    expect_ok(diag, zc_winograd_packed(&k, 0, &m, &job.w));
+    expect_ok(diag, zc_winograd_packed(&k, 0, &m, step, &job.w));
+    if (c.ic <= 112 || w_kind == GREATEST)
+        assert_int_equal(zc_winograd_step_of(job.w, c.oc), c.ic <= 112 ? step : 2);
     expect_ok(diag, zc_winograd_run(&k, &job));
     for (int64_t i = 0; i < results; i++)
         assert_int_equal(y[i], offset[i % c.oc] +
@@ -435,14 +439,16 @@ static void test_winograd_sums(void **state)
     if (zc_simd_level() < ZC_SIMD_AVX2) skip(); /* the processor has no AVX2 */
     for (size_t i = 0; i < ZC_COUNTOF(winograds); i++)
         for (int kind = 0; kind < KINDS * KINDS; kind++)
-            winograd_sums(&winograds[i], kind / KINDS, kind % KINDS,
-                          kind == 1 ? 255 : (int)next() % 256);
+            for (int step = 2; step <= 4; step += 2)
+                winograd_sums(&winograds[i], step, kind / KINDS, kind % KINDS,
+                              kind == 1 ? 255 : (int)next() % 256);
 }
 
 static void test_winograd_fits(void **state)
 {
     (void)state;
-    const winograd_case deeper = {1, 4, 4, 1840, 2, {1, 1, 1, 1}}, odd = {1, 4, 4, 24, 2, {0}};
+    const winograd_case deeper = {.n = 1, .h = 4, .w = 4, .ic = 1840, .oc = 2};
+    const winograd_case odd = {.n = 1, .h = 4, .w = 4, .ic = 24, .oc = 2};
     zc_conv c = conv_of(&deeper), uneven = conv_of(&odd), strided = conv_of(&winograds[0]);
     strided.w.stride[1] = 2;
     assert_false(zc_winograd_fits(&c));
@@ -450,7 +456,7 @@ static void test_winograd_fits(void **state)
     assert_false(zc_winograd_fits(&strided));
 }
 
-/* The bytes of packed weights tell which way was taken: 16 of 16 bits for nine. */
+/* The bytes of packed weights tell which way was taken: 16 or 36 of 16 bits for nine. */
 static void winograd_step(const winograd_case *of, const zc_dtype *kind, int layout, int zero)
 {
     const conv_case c = {
@@ -472,7 +478,9 @@ static void winograd_step(const winograd_case *of, const zc_dtype *kind, int lay
     const bool no_zero = zero == (kind[1] == ZC_U8 ? 128 : 0);
     const uint64_t columns =
         (uint64_t)(c.oc + ZC_BYTE_COLUMNS - 1) / ZC_BYTE_COLUMNS * ZC_BYTE_COLUMNS;
-    const uint64_t size = columns * ((uint64_t)c.c * 16 * sizeof(int16_t) + sizeof(int32_t));
+    const uint64_t points = (uint64_t)(of->step + 2) * (uint64_t)(of->step + 2), header = 64;
+    const uint64_t size =
+        header + columns * ((uint64_t)c.c * points * sizeof(int16_t) + sizeof(int32_t));
     const uint64_t packed = compare(ZC_OP_QLinearConv, &q, 9, in, kind[0]);
     if (no_zero && zc_bytes_by_avx2())
         assert_int_equal(packed, size);

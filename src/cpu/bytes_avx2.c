@@ -2,113 +2,14 @@
 
 #include <string.h>
 
-#include "cpu/bytes_finish.h"
+#include "cpu/bytes_finish_avx2.h"
 
 #if SIMD_X86
-#define AVX2 __attribute__((target("avx2,fma")))
-
-enum { LANES = 8, DEEP = 4, ROWS = 6, VECTORS = ZC_BYTE_COLUMNS / LANES, BLOCK = 66 };
+enum { LANES = ZC_AVX2_LANES, VECTORS = ZC_AVX2_VECTORS, DEEP = 4, ROWS = 6, BLOCK = 66 };
 enum { GROUP = DEEP * ZC_BYTE_COLUMNS, PAIRS = GROUP / 2, WIDE_BYTES = 128 << 10 };
 enum { STRETCH = 128 /* groups */ };
 _Static_assert(BLOCK % ROWS == 0, "whole tiles");
 _Static_assert(WIDE_BYTES / sizeof(uint16_t) >= ZC_AVX2_DEPTH, "room for a row");
-
-ZC_INLINE AVX2 __m256i load(const void *from)
-{
-    return _mm256_loadu_si256(from);
-}
-
-/* A sum and the products of two 16 bits a lane. */
-ZC_INLINE AVX2 __m256i add_products(__m256i sum, __m256i x, __m256i w)
-{
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(x, w));
-}
-
-/* ---- results ---- */
-
-typedef struct range {
-    __m256d low, high, none;
-    __m128i zero;
-    __m256i near_zero; /* of unsigned bytes, as 16 bits */
-    __m128i flip;      /* what makes these the kind wanted */
-} range;
-
-ZC_INLINE AVX2 range range_of(const zc_byte_scaling *s)
-{
-    const double least = (s->y_signed ? -128 : 0) - s->y_zero;
-    return (range){_mm256_set1_pd(least),
-                   _mm256_set1_pd(least + 255),
-                   _mm256_set1_pd(-s->y_zero),
-                   _mm_set1_epi32(s->y_zero),
-                   _mm256_set1_epi16((int16_t)-least),
-                   _mm_set1_epi8((char)(s->y_signed ? 0x80 : 0))};
-}
-
-/* Clamped and rounded; NaN gives 0 less the zero point. */
-ZC_INLINE AVX2 void quantise4(const range *r, const int32_t *sums, const double *scale, uint8_t *y)
-{
-    const __m256d q = _mm256_mul_pd(_mm256_cvtepi32_pd(_mm_loadu_si128((const void *)sums)),
-                                    _mm256_loadu_pd(scale));
-    const __m256d c = _mm256_min_pd(_mm256_max_pd(q, r->low), r->high);
-    const __m256d v = _mm256_blendv_pd(c, r->none, _mm256_cmp_pd(q, q, _CMP_UNORD_Q));
-    const __m128i wide = _mm_add_epi32(_mm256_cvtpd_epi32(v), r->zero);
-    const int four = _mm_cvtsi128_si32(_mm_shuffle_epi8(wide, _mm_set1_epi32(0x0c080400)));
-    memcpy(y, &four, sizeof four);
-}
-
-static AVX2 void quantise(const zc_byte_scaling *s, const range *r, const int32_t *sums,
-                          int64_t column, int64_t n, uint8_t *y)
-{
-    int64_t i = 0;
-    for (; i + 4 <= n; i += 4) quantise4(r, sums + i, s->scale + column + i, y + i);
-    zc_bytes_finish(s, sums + i, column + i, n - i, y + i);
-}
-
-/* 16 by f32, whose error is below ZC_BYTE_DOUBT for all that is not clamped; false: something lies
- * that near to the middle of two integers, or is no number. */
-ZC_INLINE AVX2 bool quantise16(const range *r, const __m256i sums[VECTORS], const float *scale,
-                               uint8_t *y)
-{
-    const __m256 most = _mm256_set1_ps(0x1p16f), edge = _mm256_set1_ps(0.5f - ZC_BYTE_DOUBT);
-    __m256i whole[VECTORS];
-    __m256 doubt = _mm256_setzero_ps();
-    SIMD_UNROLL
-    for (int v = 0; v < VECTORS; v++) {
-        const __m256 q =
-            _mm256_mul_ps(_mm256_cvtepi32_ps(sums[v]), _mm256_loadu_ps(scale + v * LANES));
-        const __m256 c = _mm256_min_ps(most, q); /* NaN stays */
-        whole[v] = _mm256_cvtps_epi32(c);
-        const __m256 off = _mm256_sub_ps(c, _mm256_cvtepi32_ps(whole[v]));
-        const __m256 far = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), off);
-        doubt = _mm256_or_ps(doubt, _mm256_cmp_ps(far, edge, _CMP_NLT_UQ));
-    }
-    const __m256i words = _mm256_adds_epi16(
-        _mm256_permute4x64_epi64(_mm256_packs_epi32(whole[0], whole[1]), 0xd8), r->near_zero);
-    const __m128i bytes =
-        _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-    _mm_storeu_si128((void *)y, _mm_xor_si128(bytes, r->flip));
-    return !_mm256_movemask_ps(doubt);
-}
-
-/* n of 16. */
-ZC_INLINE AVX2 void finish(const zc_byte_scaling *s, const range *r, const __m256i sums[VECTORS],
-                           int64_t column, int64_t n, void *y)
-{
-    const float *near = s->near + column;
-    int32_t kept[ZC_BYTE_COLUMNS];
-    uint8_t bytes[ZC_BYTE_COLUMNS];
-    if (s->scale && n == ZC_BYTE_COLUMNS && quantise16(r, sums, near, y)) return;
-    if (s->scale && n < ZC_BYTE_COLUMNS && quantise16(r, sums, near, bytes)) {
-        memcpy(y, bytes, (size_t)n);
-        return;
-    }
-    SIMD_UNROLL
-    for (int v = 0; v < VECTORS; v++) _mm256_storeu_si256((void *)(kept + v * LANES), sums[v]);
-    if (s->scale)
-        quantise(s, r, kept, column, n, y);
-    else
-        memcpy(y, kept, (size_t)n * sizeof *kept);
-}
 
 /* ---- products ----
  *
@@ -174,8 +75,8 @@ typedef struct left {
     int64_t lda, depth;
 } left;
 
-static AVX2 void widen_rows(const uint8_t *a, int64_t lda, int64_t rows, int64_t depth,
-                            uint16_t *to)
+static ZC_AVX2 void widen_rows(const uint8_t *a, int64_t lda, int64_t rows, int64_t depth,
+                               uint16_t *to)
 {
     for (int64_t r = 0; r < rows; r++, a += lda, to += depth) {
         int64_t d = 0;
@@ -186,14 +87,7 @@ static AVX2 void widen_rows(const uint8_t *a, int64_t lda, int64_t rows, int64_t
     }
 }
 
-ZC_INLINE AVX2 __m256i repeat(const void *from)
-{
-    int32_t four;
-    memcpy(&four, from, sizeof four);
-    return _mm256_set1_epi32(four);
-}
-
-ZC_INLINE AVX2 __m256i load_wide(const int8_t *from)
+ZC_INLINE ZC_AVX2 __m256i load_wide(const int8_t *from)
 {
     return _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)from));
 }
@@ -201,16 +95,16 @@ ZC_INLINE AVX2 __m256i load_wide(const int8_t *from)
 /* Sums of a panel's columns. */
 typedef int32_t row_sums[ZC_BYTE_COLUMNS];
 
-ZC_INLINE AVX2 void load_sums(int rows, row_sums *from, __m256i to[ROWS][VECTORS])
+ZC_INLINE ZC_AVX2 void load_sums(int rows, row_sums *from, __m256i to[ROWS][VECTORS])
 {
     SIMD_UNROLL
     for (int r = 0; r < rows; r++) {
-        to[r][0] = load(from[r]);
-        to[r][1] = load(from[r] + LANES);
+        to[r][0] = zc_avx2_load(from[r]);
+        to[r][1] = zc_avx2_load(from[r] + LANES);
     }
 }
 
-ZC_INLINE AVX2 void store_sums(int rows, __m256i from[ROWS][VECTORS], row_sums *to)
+ZC_INLINE ZC_AVX2 void store_sums(int rows, __m256i from[ROWS][VECTORS], row_sums *to)
 {
     SIMD_UNROLL
     for (int r = 0; r < rows; r++) {
@@ -221,38 +115,40 @@ ZC_INLINE AVX2 void store_sums(int rows, __m256i from[ROWS][VECTORS], row_sums *
 
 /* n groups by bytes, whose first rows are `at`, added to the sums of some rows, whose number is a
  * constant where this is inlined. */
-ZC_INLINE AVX2 void add_narrow(int rows, const int8_t *w, const int32_t *at, int64_t n,
-                               const left *a, row_sums *sums)
+ZC_INLINE ZC_AVX2 void add_narrow(int rows, const int8_t *w, const int32_t *at, int64_t n,
+                                  const left *a, row_sums *sums)
 {
     const __m256i ones = _mm256_set1_epi16(1);
     __m256i sum[ROWS][VECTORS];
     load_sums(rows, sums, sum);
     for (int64_t g = 0; g < n; g++, w += GROUP) {
-        const __m256i w0 = load(w), w1 = load(w + GROUP / 2);
+        const __m256i w0 = zc_avx2_load(w), w1 = zc_avx2_load(w + GROUP / 2);
+        zc_avx2_ask_ahead(w);
         SIMD_UNROLL
         for (int r = 0; r < rows; r++) {
-            const __m256i x = repeat(a->bytes + r * a->lda + at[g]);
-            sum[r][0] = add_products(sum[r][0], _mm256_maddubs_epi16(x, w0), ones);
-            sum[r][1] = add_products(sum[r][1], _mm256_maddubs_epi16(x, w1), ones);
+            const __m256i x = zc_avx2_repeat(a->bytes + r * a->lda + at[g]);
+            sum[r][0] = zc_avx2_add_products(sum[r][0], _mm256_maddubs_epi16(x, w0), ones);
+            sum[r][1] = zc_avx2_add_products(sum[r][1], _mm256_maddubs_epi16(x, w1), ones);
         }
     }
     store_sums(rows, sum, sums);
 }
 
 /* The same by 16 bits. */
-ZC_INLINE AVX2 void add_wide(int rows, const int8_t *w, const int32_t *at, int64_t n, const left *a,
-                             row_sums *sums)
+ZC_INLINE ZC_AVX2 void add_wide(int rows, const int8_t *w, const int32_t *at, int64_t n,
+                                const left *a, row_sums *sums)
 {
     __m256i sum[ROWS][VECTORS];
     load_sums(rows, sums, sum);
     for (int64_t pair = 0; pair < 2 * n; pair++, w += PAIRS) {
         const __m256i w0 = load_wide(w), w1 = load_wide(w + PAIRS / 2);
+        if (pair % 2 == 0) zc_avx2_ask_ahead(w);
         const uint16_t *from = a->wide + at[pair / 2] + pair % 2 * 2;
         SIMD_UNROLL
         for (int r = 0; r < rows; r++) {
-            const __m256i x = repeat(from + r * a->depth);
-            sum[r][0] = add_products(sum[r][0], x, w0);
-            sum[r][1] = add_products(sum[r][1], x, w1);
+            const __m256i x = zc_avx2_repeat(from + r * a->depth);
+            sum[r][0] = zc_avx2_add_products(sum[r][0], x, w0);
+            sum[r][1] = zc_avx2_add_products(sum[r][1], x, w1);
         }
     }
     store_sums(rows, sum, sums);
@@ -262,8 +158,8 @@ typedef void (*add_fn)(const int8_t *w, const int32_t *at, int64_t n, const left
                        row_sums *sums);
 
 #define ADD(name, rows)                                                                            \
-    static AVX2 void name##_##rows(const int8_t *w, const int32_t *at, int64_t n, const left *a,   \
-                                   row_sums *sums)                                                 \
+    static ZC_AVX2 void name##_##rows(const int8_t *w, const int32_t *at, int64_t n,               \
+                                      const left *a, row_sums *sums)                               \
     {                                                                                              \
         name(rows, w, at, n, a, sums);                                                             \
     }
@@ -297,33 +193,35 @@ static void add_groups(const add_fn of[ROWS], const int8_t *w, const int32_t *at
 }
 
 /* Of one panel: m rows, whose parts are those of zc_bytes_part. */
-static AVX2 void multiply_panel(const zc_byte_product *p, const int8_t *panel, const int32_t *order,
-                                int64_t m, const left *a, const int32_t *parts, int64_t column,
-                                int64_t n, uint8_t *y, int64_t ldy)
+static ZC_AVX2 void multiply_panel(const zc_byte_product *p, const int8_t *panel,
+                                   const int32_t *order, int64_t m, const left *a,
+                                   const int32_t *parts, int64_t column, int64_t n, uint8_t *y,
+                                   int64_t ldy)
 {
-    const range limits = range_of(&p->s);
+    const zc_avx2_range limits = zc_avx2_range_of(&p->s);
     const int64_t narrow = order[0];
     row_sums sums[BLOCK];
     for (int64_t r = 0; r < m; r++) {
         const __m256i part = _mm256_set1_epi32(parts[r]);
         SIMD_UNROLL
         for (int v = 0; v < VECTORS; v++)
-            _mm256_storeu_si256((void *)(sums[r] + v * LANES),
-                                _mm256_sub_epi32(load(p->offset + column + v * LANES), part));
+            _mm256_storeu_si256(
+                (void *)(sums[r] + v * LANES),
+                _mm256_sub_epi32(zc_avx2_load(p->offset + column + v * LANES), part));
     }
     add_groups(add_narrow_of, panel, order + 1, narrow, m, a, sums);
     add_groups(add_wide_of, panel + narrow * GROUP, order + 1 + narrow, a->depth / DEEP - narrow, m,
                a, sums);
     for (int64_t r = 0; r < m; r++, y += ldy) {
-        const __m256i s[VECTORS] = {load(sums[r]), load(sums[r] + LANES)};
-        finish(&p->s, &limits, s, column, n, y);
+        const __m256i s[VECTORS] = {zc_avx2_load(sums[r]), zc_avx2_load(sums[r] + LANES)};
+        zc_avx2_finish(&p->s, &limits, s, column, n, y);
     }
 }
 
 /* At most BLOCK rows. */
-static AVX2 void multiply_block(const zc_avx2_panels *b, bool wide, const zc_byte_product *p,
-                                int64_t m, const uint8_t *a, int64_t lda, int64_t from, int64_t to,
-                                uint8_t *y, int64_t ldy)
+static ZC_AVX2 void multiply_block(const zc_avx2_panels *b, bool wide, const zc_byte_product *p,
+                                   int64_t m, const uint8_t *a, int64_t lda, int64_t from,
+                                   int64_t to, uint8_t *y, int64_t ldy)
 {
     const int64_t depth = zc_bytes_row(p->k), size = (int64_t)zc_bytes_size(p);
     int32_t parts[BLOCK];
@@ -373,7 +271,7 @@ void zc_avx2_multiply(const zc_avx2_panels *b, const zc_byte_product *p, int64_t
 enum { HALF = 32, QUARTERS = 4 };
 
 /* Two taps of HALF channels as 16 bits, a lane for each channel: four of each 16 a vector. */
-ZC_INLINE AVX2 void turn_taps(__m256i a, __m256i b, __m256i to[QUARTERS])
+ZC_INLINE ZC_AVX2 void turn_taps(__m256i a, __m256i b, __m256i to[QUARTERS])
 {
     const __m256i none = _mm256_setzero_si256();
     const __m256i low = _mm256_unpacklo_epi8(a, b), high = _mm256_unpackhi_epi8(a, b);
@@ -384,8 +282,8 @@ ZC_INLINE AVX2 void turn_taps(__m256i a, __m256i b, __m256i to[QUARTERS])
 }
 
 /* Their sums, in the channels' order; the mask has which fours of channels there are. */
-ZC_INLINE AVX2 void sum_half(const zc_byte_each *e, const int16_t *w, const uint8_t *const *x,
-                             int64_t from, __m256i mask, __m256i to[QUARTERS])
+ZC_INLINE ZC_AVX2 void sum_half(const zc_byte_each *e, const int16_t *w, const uint8_t *const *x,
+                                int64_t from, __m256i mask, __m256i to[QUARTERS])
 {
     __m256i sum[QUARTERS] = {0};
     for (int64_t t = 0; t < e->taps; t += 2, w += 2 * HALF) {
@@ -395,7 +293,7 @@ ZC_INLINE AVX2 void sum_half(const zc_byte_each *e, const int16_t *w, const uint
                   _mm256_maskload_epi32((const void *)(x[next] + from), mask), both);
         SIMD_UNROLL
         for (int q = 0; q < QUARTERS; q++)
-            sum[q] = add_products(sum[q], both[q], load(w + q * 2 * LANES));
+            sum[q] = zc_avx2_add_products(sum[q], both[q], zc_avx2_load(w + q * 2 * LANES));
     }
     to[0] = _mm256_permute2x128_si256(sum[0], sum[1], 0x20);
     to[1] = _mm256_permute2x128_si256(sum[2], sum[3], 0x20);
@@ -403,11 +301,12 @@ ZC_INLINE AVX2 void sum_half(const zc_byte_each *e, const int16_t *w, const uint
     to[3] = _mm256_permute2x128_si256(sum[2], sum[3], 0x31);
 }
 
-AVX2 int64_t zc_avx2_each(const zc_byte_each *e, const int16_t *w, const uint8_t *const *x, void *y)
+ZC_AVX2 int64_t zc_avx2_each(const zc_byte_each *e, const int16_t *w, const uint8_t *const *x,
+                             void *y)
 {
     const int64_t whole = e->channels / 4 * 4, half = (e->taps + 1) / 2 * 2 * HALF;
     const __m256i places = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
-    const range limits = range_of(&e->s);
+    const zc_avx2_range limits = zc_avx2_range_of(&e->s);
     const size_t size = e->s.scale ? 1 : sizeof(int32_t);
     __m256i sums[QUARTERS];
     for (int64_t from = 0; from < whole; from += HALF, w += half) {
@@ -415,11 +314,11 @@ AVX2 int64_t zc_avx2_each(const zc_byte_each *e, const int16_t *w, const uint8_t
         sum_half(e, w, x, from, _mm256_cmpgt_epi32(there, places), sums);
         SIMD_UNROLL
         for (int v = 0; v < QUARTERS; v++)
-            sums[v] = _mm256_add_epi32(sums[v], load(e->offset + from + v * LANES));
+            sums[v] = _mm256_add_epi32(sums[v], zc_avx2_load(e->offset + from + v * LANES));
         for (int64_t c = from, v = 0; v < QUARTERS && c < whole; c += ZC_BYTE_COLUMNS, v += VECTORS)
-            finish(&e->s, &limits, sums + v, c,
-                   whole - c < ZC_BYTE_COLUMNS ? whole - c : ZC_BYTE_COLUMNS,
-                   (uint8_t *)y + (size_t)c * size);
+            zc_avx2_finish(&e->s, &limits, sums + v, c,
+                           whole - c < ZC_BYTE_COLUMNS ? whole - c : ZC_BYTE_COLUMNS,
+                           (uint8_t *)y + (size_t)c * size);
     }
     return whole;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cpu/bytes.h"
+#include "cpu/bytes_winograd.h"
 #include "cpu/conv.h"
 #include "cpu/fast.h"
 #include "cpu/integer.h"
@@ -306,18 +307,23 @@ static void turn_output(const conv_job *j, void *y)
                       (int32_t *)y + at);
 }
 
-/* Weights of each group: row tap * ic + channel. */
+/* Weights of a group: row tap * ic + channel. */
+static zc_byte_matrix weights_of(const zc_kctx *k, int wi, const zc_conv *c)
+{
+    const bool turned = zc_conv_taps_first(k->op, k->attrs);
+    return (zc_byte_matrix){.k = c->ic * c->taps,
+                            .n = c->oc,
+                            .inner = c->ic,
+                            .outer_step = turned ? c->ic : 1,
+                            .inner_step = turned ? 1 : c->taps,
+                            .column_step = c->ic * c->taps,
+                            .is_signed = k->in[wi].dtype == ZC_I8};
+}
+
 static zc_status pack_groups(zc_kctx *k, int wi, conv_job *j)
 {
     const zc_conv *c = j->c;
-    const bool turned = zc_conv_taps_first(k->op, k->attrs);
-    const zc_byte_matrix m = {.k = c->ic * c->taps,
-                              .n = c->oc,
-                              .inner = c->ic,
-                              .outer_step = turned ? c->ic : 1,
-                              .inner_step = turned ? 1 : c->taps,
-                              .column_step = c->ic * c->taps,
-                              .is_signed = k->in[wi].dtype == ZC_I8};
+    const zc_byte_matrix m = weights_of(k, wi, c);
     j->w = zc_scratch_get(k->scratch, (size_t)c->groups * sizeof *j->w);
     if (!j->w) return no_memory(k, c->groups);
     for (int64_t g = 0; g < c->groups; g++)
@@ -348,10 +354,10 @@ static zc_status make_room(zc_kctx *k, conv_job *j)
     return ZC_OK;
 }
 
-static zc_status make_offsets(zc_kctx *k, bool each, conv_job *j)
+/* For `count` packed matrices of n columns. */
+static zc_status make_offsets(zc_kctx *k, const void *const *packed, int64_t count, int64_t n,
+                              conv_job *j)
 {
-    const zc_conv *c = j->c;
-    const int64_t n = each ? c->groups : c->oc, count = each ? 1 : c->groups;
     const int64_t room = zc_bytes_room(n);
     size_t bytes;
     int32_t *to = NULL;
@@ -359,7 +365,7 @@ static zc_status make_offsets(zc_kctx *k, bool each, conv_job *j)
         to = zc_scratch_get(k->scratch, bytes);
     if (!to) return no_memory(k, room);
     for (int64_t g = 0; g < count; g++)
-        zc_bytes_offset(each ? j->each : j->w[g], c->ic * c->taps, n, j->x_zero, j->w_zero,
+        zc_bytes_offset(packed[g], j->c->ic * j->c->taps, n, j->x_zero, j->w_zero,
                         j->bias ? j->bias + g * n : NULL, to + g * room);
     j->offsets = to;
     return ZC_OK;
@@ -372,6 +378,52 @@ static zc_status pad_channels(zc_kctx *k, conv_job *j)
     memset(padding, j->x_zero, (size_t)j->channels);
     j->padding = padding;
     return ZC_OK;
+}
+
+/* ---- the three ways ---- */
+
+static zc_status convolve_each(zc_kctx *k, int wi, conv_job *j)
+{
+    divide(j, true);
+    ZC_TRY(pad_channels(k, j));
+    ZC_TRY(zc_bytes_packed_each(k, wi, j->c->groups, j->c->taps, &j->each));
+    ZC_TRY(make_offsets(k, &j->each, 1, j->c->groups, j));
+    zc_parts(k, (int)j->down, conv_part, j);
+    return ZC_OK;
+}
+
+static zc_status convolve_windows(zc_kctx *k, int wi, conv_job *j)
+{
+    divide(j, false);
+    ZC_TRY(make_room(k, j));
+    ZC_TRY(pack_groups(k, wi, j));
+    ZC_TRY(make_offsets(k, j->w, j->c->groups, j->c->oc, j));
+    if (j->shared) zc_parts(k, PARTS, gather_part, j);
+    zc_parts(k, (int)(j->down * j->across), conv_part, j);
+    return ZC_OK;
+}
+
+static bool takes_winograd(const zc_kctx *k, int wi, const conv_job *j)
+{
+    return k->packs && (k->const_in >> wi & 1) && !j->w_zero && zc_winograd_step(j->c);
+}
+
+static zc_status convolve_winograd(zc_kctx *k, int wi, conv_job *j)
+{
+    const zc_byte_matrix m = weights_of(k, wi, j->c);
+    const void *packed;
+    ZC_TRY(pad_channels(k, j));
+    ZC_TRY(zc_winograd_packed(k, wi, &m, zc_winograd_step(j->c), &packed));
+    ZC_TRY(make_offsets(k, &packed, 1, j->c->oc, j));
+    const zc_winograd w = {.c = j->c,
+                           .x = j->x,
+                           .padding = j->padding,
+                           .w = packed,
+                           .offset = j->offsets,
+                           .s = j->s,
+                           .y = j->y,
+                           .epilogue = j->epilogue};
+    return zc_winograd_run(k, &w);
 }
 
 static zc_status convolve(zc_kctx *k, int xi, int wi, int x_zero, int w_zero, const zc_conv *c,
@@ -397,14 +449,9 @@ static zc_status convolve(zc_kctx *k, int xi, int wi, int x_zero, int w_zero, co
     if (!last) j.y = zc_scratch_get(k->scratch, (size_t)zc_tensor_numel(&k->out[0]) * j.size);
     if (!j.y) return no_memory(k, zc_tensor_numel(&k->out[0]));
     ZC_TRY(list_taps(k, &j));
-    divide(&j, each);
-    ZC_TRY(each ? pad_channels(k, &j) : make_room(k, &j));
-    ZC_TRY(each ? zc_bytes_packed_each(k, wi, c->groups, c->taps, &j.each)
-                : pack_groups(k, wi, &j));
-    ZC_TRY(make_offsets(k, each, &j));
     if (last) ZC_TRY(zc_finish_begin(k, &j.epilogue));
-    if (j.shared) zc_parts(k, PARTS, gather_part, &j);
-    zc_parts(k, (int)(j.down * j.across), conv_part, &j);
+    const bool winograd = takes_winograd(k, wi, &j);
+    ZC_TRY((each ? convolve_each : winograd ? convolve_winograd : convolve_windows)(k, wi, &j));
     if (!last) turn_output(&j, k->out[0].data);
     return ZC_OK;
 }

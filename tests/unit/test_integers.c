@@ -8,7 +8,10 @@
 
 #include <cmocka.h>
 
+#include "base/pool.h"
 #include "cpu/bytes_avx2.h"
+#include "cpu/bytes_finish.h"
+#include "cpu/bytes_winograd.h"
 #include "cpu/kernel.h"
 #include "cpu/simd.h"
 #include "support/expect.h"
@@ -48,7 +51,42 @@ static zc_tensor biases(int64_t n)
     return t;
 }
 
-static void compare(zc_op op, const void *attrs, int n, zc_tensor *in, zc_dtype type)
+/* As a session runs a step whose operands but the first are constants, on three threads: bytes of
+ * packed constants. */
+static uint64_t run_packed(zc_op op, const void *attrs, int n, const zc_tensor *in, zc_tensor *out,
+                           zc_diag *diag)
+{
+    zc_scratch scratch = {0};
+    zc_kstate epilogue = {0};
+    zc_packs packs;
+    zc_pool *pool;
+    uint64_t packed, released;
+    zc_packs_init(&packs);
+    expect_ok(diag, zc_pool_create(3, &pool, diag));
+    zc_kctx k = {.op = op,
+                 .info = zc_op_get(op),
+                 .attrs = attrs,
+                 .nin = n,
+                 .nout = 1,
+                 .in = in,
+                 .const_in = ~UINT64_C(1),
+                 .out = out,
+                 .scratch = &scratch,
+                 .pool = pool,
+                 .epilogue_state = &epilogue,
+                 .packs = &packs,
+                 .subject = "packed",
+                 .diag = diag};
+    expect_ok(diag, zc_kernel_run(&k, false));
+    zc_packs_count(&packs, &packed, &released);
+    if (epilogue.destroy) epilogue.destroy(epilogue.p);
+    zc_pool_destroy(&pool);
+    zc_packs_fini(&packs);
+    zc_scratch_fini(&scratch);
+    return packed;
+}
+
+static uint64_t compare(zc_op op, const void *attrs, int n, zc_tensor *in, zc_dtype type)
 {
     zc_tensor fast = {.dtype = type}, plain = {.dtype = type};
     zc_diag *diag = zc_diag_create();
@@ -59,10 +97,14 @@ static void compare(zc_op op, const void *attrs, int n, zc_tensor *in, zc_dtype 
     assert_int_equal(fast.dtype, type);
     assert_int_equal(zc_tensor_numel(&fast), zc_tensor_numel(&plain));
     if (size) assert_memory_equal(fast.data, plain.data, size);
+    if (size) memset(fast.data, 0, size);
+    const uint64_t packed = run_packed(op, attrs, n, in, &fast, diag);
+    if (size) assert_memory_equal(fast.data, plain.data, size);
     free(fast.data);
     free(plain.data);
     for (int i = 0; i < n; i++) free(in[i].data);
     zc_diag_destroy(&diag);
+    return packed;
 }
 
 static const zc_dtype kinds[][2] = {{ZC_U8, ZC_I8}, {ZC_U8, ZC_U8}, {ZC_I8, ZC_I8}, {ZC_I8, ZC_U8}};
@@ -288,6 +330,175 @@ static void test_convolutions(void **state)
             for (int layout = 0; layout < LAYOUTS; layout++) convolve(&convs[i], kinds[k], layout);
 }
 
+/* ---- Winograd's way ---- */
+
+/* Bytes that a kind has: any, one of the extremes each, and all the same extreme. */
+enum { ANY, EXTREMES, GREATEST, LEAST, KINDS };
+
+static void fill_bytes(uint8_t *to, int64_t n, int kind, uint8_t least, uint8_t greatest)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const bool low = kind == LEAST || (kind != GREATEST && next() % 2);
+        to[i] = kind == ANY ? (uint8_t)next() : low ? least : greatest;
+    }
+}
+
+typedef struct winograd_case {
+    int64_t n, h, w, ic, oc, pads[4]; /* pads: top, left, bottom, right */
+    int step;                         /* that is held to be fastest */
+} winograd_case;
+
+static const winograd_case winograds[] = {
+    {1, 5, 8, 16, 5, {1, 1, 1, 1}, 2},    {3, 7, 7, 48, 40, {1, 1, 1, 1}, 4},
+    {3, 6, 9, 32, 17, {0, 2, 1, 0}, 2},   {1, 4, 2, 16, 1, {2, 2, 2, 2}, 2},
+    {1, 20, 21, 16, 33, {1, 1, 1, 1}, 4}, /* two blocks */
+    {1, 45, 43, 16, 3, {1, 1, 1, 1}, 4},  /* many */
+    {1, 3, 3, 64, 16, {0, 0, 0, 0}, 0},   /* one result a channel */
+    {1, 3, 5, 112, 2, {1, 1, 1, 1}, 2},   /* the deepest for 4 x 4 results, whatever the weights */
+    {1, 3, 4, 1824, 2, {1, 1, 1, 1}, 2},  /* the deepest */
+};
+enum { SMALL = 6 };
+
+static zc_conv conv_of(const winograd_case *c)
+{
+    const int64_t h = c->h + c->pads[0] + c->pads[2] - 2, w = c->w + c->pads[1] + c->pads[3] - 2;
+    return (zc_conv){.w = {.axes = 2,
+                           .in = {c->h, c->w},
+                           .out = {h, w},
+                           .kernel = {3, 3},
+                           .stride = {1, 1},
+                           .dilation = {1, 1},
+                           .begin = {c->pads[0], c->pads[1]}},
+                     .batch = c->n,
+                     .groups = 1,
+                     .ic = c->ic,
+                     .oc = c->oc,
+                     .in_plane = c->h * c->w,
+                     .out_plane = h * w,
+                     .taps = 9};
+}
+
+/* Of the window of a pixel of the result. */
+static int64_t plain_sum(const zc_conv *c, const uint8_t *x, int zero, const int8_t *w,
+                         int64_t pixel)
+{
+    const int64_t n = pixel / c->out_plane, at = pixel % c->out_plane;
+    int64_t sum = 0;
+    for (int64_t t = 0; t < c->taps; t++, w += c->ic) {
+        const int64_t h = at / c->w.out[1] - c->w.begin[0] + t / 3;
+        const int64_t v = at % c->w.out[1] - c->w.begin[1] + t % 3;
+        const bool inside = h >= 0 && h < c->w.in[0] && v >= 0 && v < c->w.in[1];
+        const uint8_t *from = x + (n * c->in_plane + h * c->w.in[1] + v) * c->ic;
+        for (int64_t i = 0; i < c->ic; i++) sum += (inside ? from[i] : zero) * w[i];
+    }
+    return sum;
+}
+
+/* Also where the processor has what is taken before it. */
+static void winograd_sums(const winograd_case *of, int step, int x_kind, int w_kind, int zero)
+{
+    const zc_conv c = conv_of(of);
+    const int64_t inputs = c.batch * c.in_plane * c.ic, weights = c.oc * c.taps * c.ic;
+    const int64_t results = c.batch * c.out_plane * c.oc;
+    uint8_t *x = malloc((size_t)inputs), *padding = malloc((size_t)c.ic);
+    int8_t *w = malloc((size_t)weights);
+    int32_t *y = malloc((size_t)results * sizeof *y);
+    int32_t *offset = calloc((size_t)zc_bytes_room(c.oc), sizeof *offset);
+    fill_bytes(x, inputs, x_kind, 0, 255);
+    fill_bytes((uint8_t *)w, weights, w_kind, 0x80, 127);
+    memset(padding, zero, (size_t)c.ic);
+    for (int64_t i = 0; i < c.oc; i++) offset[i] = (int32_t)(next() % 2001) - 1000;
+    zc_packs packs;
+    zc_scratch scratch = {0};
+    zc_diag *diag = zc_diag_create();
+    zc_packs_init(&packs);
+    zc_kctx k = {.in = &(zc_tensor){.data = w}, .packs = &packs, .scratch = &scratch, .diag = diag};
+    const zc_byte_matrix m = {c.taps * c.ic, c.oc, c.ic, c.ic, 1, c.taps * c.ic, true};
+    zc_winograd job = {.c = &c, .x = x, .padding = padding, .offset = offset, .y = (uint8_t *)y};
+    assert_true(zc_winograd_fits(&c));
+    expect_ok(diag, zc_winograd_packed(&k, 0, &m, step, &job.w));
+    if (c.ic <= 112 || w_kind == GREATEST)
+        assert_int_equal(zc_winograd_step_of(job.w, c.oc), c.ic <= 112 ? step : 2);
+    expect_ok(diag, zc_winograd_run(&k, &job));
+    for (int64_t i = 0; i < results; i++)
+        assert_int_equal(y[i], offset[i % c.oc] +
+                                   plain_sum(&c, x, zero, w + i % c.oc * c.taps * c.ic, i / c.oc));
+    zc_packs_fini(&packs);
+    zc_scratch_fini(&scratch);
+    zc_diag_destroy(&diag);
+    free(x);
+    free(padding);
+    free(w);
+    free(y);
+    free(offset);
+}
+
+static void test_winograd_sums(void **state)
+{
+    (void)state;
+    if (zc_simd_level() < ZC_SIMD_AVX2) skip(); /* the processor has no AVX2 */
+    for (size_t i = 0; i < ZC_COUNTOF(winograds); i++)
+        for (int kind = 0; kind < KINDS * KINDS; kind++)
+            for (int step = 2; step <= 4; step += 2)
+                winograd_sums(&winograds[i], step, kind / KINDS, kind % KINDS,
+                              kind == 1 ? 255 : (int)next() % 256);
+}
+
+static void test_winograd_fits(void **state)
+{
+    (void)state;
+    const winograd_case deeper = {.n = 1, .h = 4, .w = 4, .ic = 1840, .oc = 2};
+    const winograd_case odd = {.n = 1, .h = 4, .w = 4, .ic = 24, .oc = 2};
+    zc_conv c = conv_of(&deeper), uneven = conv_of(&odd), strided = conv_of(&winograds[0]);
+    strided.w.stride[1] = 2;
+    assert_false(zc_winograd_fits(&c));
+    assert_false(zc_winograd_fits(&uneven));
+    assert_false(zc_winograd_fits(&strided));
+}
+
+/* The bytes of packed weights tell which way was taken: 16 or 36 of 16 bits for nine. */
+static void winograd_step(const winograd_case *of, const zc_dtype *kind, int layout, int zero)
+{
+    const conv_case c = {
+        of->n, of->ic, of->h, of->w, of->oc,
+        1,     3,      1,     1,     {of->pads[0], of->pads[1], of->pads[2], of->pads[3]}};
+    int64_t ones[] = {1, 1}, kernel[] = {3, 3};
+    zc_attrs_QLinearConv q = {0};
+    SET_CONV(&q, &c, ones, ones, kernel, layout);
+    zc_tensor in[9] = {planes(&c, kind[0], layout),
+                       floats(1, 0.01f),
+                       bytes(kind[0], 0, NULL),
+                       weights(&c, kind[1], layout),
+                       floats(c.oc, 0.02f),
+                       bytes(kind[1], 0, NULL),
+                       floats(1, 3.0f),
+                       bytes(kind[0], 0, NULL),
+                       biases(c.oc)};
+    *(uint8_t *)in[5].data = (uint8_t)zero;
+    const bool no_zero = zero == (kind[1] == ZC_U8 ? 128 : 0);
+    const uint64_t columns =
+        (uint64_t)(c.oc + ZC_BYTE_COLUMNS - 1) / ZC_BYTE_COLUMNS * ZC_BYTE_COLUMNS;
+    const uint64_t points = (uint64_t)(of->step + 2) * (uint64_t)(of->step + 2), header = 64;
+    const uint64_t size =
+        header + columns * ((uint64_t)c.c * points * sizeof(int16_t) + sizeof(int32_t));
+    const uint64_t packed = compare(ZC_OP_QLinearConv, &q, 9, in, kind[0]);
+    if (no_zero && zc_bytes_by_avx2())
+        assert_int_equal(packed, size);
+    else
+        assert_int_not_equal(packed, size);
+}
+
+static void test_winograd_steps(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < ZC_COUNTOF(kinds); k++) {
+        winograd_step(&winograds[0], kinds[k], LAST, 3);
+        for (size_t i = 0; i < SMALL; i++)
+            winograd_step(&winograds[i], kinds[k], (int)(i + k) % LAYOUTS,
+                          kinds[k][1] == ZC_U8 ? 128 : 0);
+    }
+}
+
 /* Sums that 32 bits do not hold take the reference kernel. */
 static void test_large_bias(void **state)
 {
@@ -351,6 +562,8 @@ int main(void)
         cmocka_unit_test(test_convolutions),   cmocka_unit_test(test_large_bias),
         cmocka_unit_test(test_floats_of_sums), cmocka_unit_test(test_quantisation),
         cmocka_unit_test(test_max_pool),       cmocka_unit_test(test_avx2_products),
+        cmocka_unit_test(test_winograd_sums),  cmocka_unit_test(test_winograd_fits),
+        cmocka_unit_test(test_winograd_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ ZC_WGMMA_HELD_ALONG(zc_image_product, 64, Z_WGMMA)
 #endif
 
 // How a channel's sums become bytes; more: see zc_wide and zc_whole. zero: of its weights.
-struct zc_image_channel {
+struct alignas(Z_W_ZERO ? 8 : 16) zc_image_channel {
 #if Z_WHOLES
     zc_whole_scale<Z_WHOLES> by;
 #else

@@ -7,19 +7,19 @@
 // A warp has 16 Z_EACH columns of the convolution and goes down its tile, as many lines at once as windows of the pooling are
 // apart. As scales are positive, the largest sum has the largest byte: of each window that a line belongs to (that which ends
 // and that which begins) the largest sums so far stay in registers, and become bytes when it ends. These the warp lays down in
-// shared memory of its own, and y is the largest of those side by side. Lines and columns that the convolution has not are the
-// nearest again: a window that has the one has the other. Without pooling windows are points.
+// shared memory of its own, least where there is no column, and y is the largest of those side by side. Without pooling windows
+// are points.
 //
-// On Hopper, where every second line and pixel has a window, the same by warpgroups (Z_TEAM): 64 channels are the product's rows,
-// whose weights stay in registers, and 64 columns of a line its columns. Four pixels lie together as a square, 16 bytes, so that
-// windows are a factor in shared memory as they stand: each 16 bytes behind the one before (zc_wgmma_windows).
+// On Hopper, where every second line and pixel has a window, the same by warpgroups (Z_TEAM): four pixels lie together as a square,
+// 16 bytes, so that the windows of a line's 64 columns are a factor in shared memory as it stands: each 16 bytes behind the one
+// before (zc_wgmma_windows). The sums of a line come while what ended with the line in front becomes bytes.
 //
 // spec.h: Z_X, Z_W, Z_Y and Z_PLAIN (types of x, weights, y, and y before fused work), Z_XS, Z_WS and Z_YS (of scales),
 // Z_SMALL_SCALES, Z_SCALES_CONSTANT and Z_WHOLES (zc/gemm_quant.cuh), Z_W_CONSTANT (so are weights), Z_HAS_BIAS, Z_W_ZERO
 // (have weights zero points?), Z_CHANNELS (of x), Z_OUT (of y), the convolution's window (zc/window.cuh; kernel and stride are
 // constants), Z_POOLS, Z_POOL_KERNEL<axis> and Z_POOL_STRIDE<axis> (1 without pooling), Z_MMA (the product), Z_ROWS and Z_COLS (of
-// a tile of y), Z_EACH, Z_TEAM (warps that have columns together: 1, or 4, a warpgroup, whose product's types Z_WGMMA says), Z_PARTS
-// (teams that share the channels of the same columns), Z_WARPS, Z_SHARES (blocks that share a multiprocessor).
+// a tile of y), Z_EACH, Z_TEAM (warps that have neighbouring columns: 1, or 4, a warpgroup, whose product's types Z_WGMMA
+// says, and their number Z_TEAM_CHANNELS), Z_PARTS (teams that share the channels of the same columns), Z_WARPS, Z_SHARES (blocks that share a multiprocessor).
 #include "zc/device.cuh"
 #include "abi/conv_image_quant.h"
 #include "spec.h"
@@ -28,7 +28,7 @@
 #include "zc/window.cuh"
 #if Z_TEAM > 1
 #include "zc/hopper.cuh"
-ZC_WGMMA_HELD_ALONG(zc_image_product, 64, Z_WGMMA)
+ZC_WGMMA_ALONG(zc_image_product, Z_TEAM_CHANNELS, Z_WGMMA)
 #endif
 
 // How a channel's sums become bytes; more: see zc_wide and zc_whole. zero: of its weights.
@@ -50,10 +50,11 @@ struct zc_conv_image_quant {
     static constexpr int DOWN = (Z_KERNEL1 + QUAD_HIGH - 1) / QUAD_HIGH;     // quads of a window
     static constexpr int ACROSS = (Z_KERNEL2 + QUAD_WIDE - 1) / QUAD_WIDE;
     static constexpr int QUADS = DOWN * ACROSS, STEPS = (QUADS + 1) / 2, TAPS = Z_KERNEL1 * Z_KERNEL2;
-    static constexpr int PITCH = (STEPS * 2 + 1) * QUAD; // of a channel's weights: an odd number of 16 bytes
-    // Groups of 8 channels of a team, in pairs; channels of all, with some that y does not have.
-    static constexpr int OWN = SQUARES ? 8 : ((Z_OUT + 15) / 16 + Z_PARTS - 1) / Z_PARTS * 2;
-    static constexpr int CHANNELS = OWN * 8 * Z_PARTS, WEIGHTS = CHANNELS * PITCH;
+    static constexpr int OWN = ((Z_OUT + 15) / 16 + Z_PARTS - 1) / Z_PARTS * 2; // groups of 8 channels of a warp, in pairs
+    static constexpr int CHANNELS = OWN * 8 * Z_PARTS; // with some that y does not have
+    // From a channel's weights to the next one's, where warps read them an odd number of 16 bytes, and from a quad's to the next one's.
+    static constexpr int PITCH = SQUARES ? QUAD : (STEPS * 2 + 1) * QUAD, APART = SQUARES ? CHANNELS * QUAD : QUAD;
+    static constexpr int WEIGHTS = SQUARES ? STEPS * 2 * APART : CHANNELS * PITCH;
     static constexpr int STRIPS = Z_WARPS / Z_TEAM / Z_PARTS, SIDE = 16 * Z_EACH * Z_TEAM; // a strip's columns
     static constexpr int TAKEN = Z_COLS / STRIPS;                                          // of y
     static_assert((TAKEN - 1) * Z_POOL_STRIDE2 + Z_POOL_KERNEL2 <= SIDE, "a strip has what its part of y needs");
@@ -64,13 +65,8 @@ struct zc_conv_image_quant {
     static constexpr int HIGH = (LINES - 1) * Z_STRIDE1 + DOWN * QUAD_HIGH;       // of the image
     static constexpr int WIDE = (((STRIPS - 1) * TAKEN * Z_POOL_STRIDE2 + SIDE - 1) * Z_STRIDE2 + ACROSS * QUAD_WIDE + 3) / 4 * 4;
     static constexpr int LINE = WIDE * QUAD_HIGH * PIXEL, IMAGE = HIGH * WIDE * PIXEL; // of quads
-    static_assert(!SQUARES || (Z_STRIDE1 == 2 && Z_STRIDE2 == 2 && Z_EACH == 1), "a square for each window");
+    static_assert(!SQUARES || (Z_STRIDE1 == 2 && Z_STRIDE2 == 2 && Z_EACH == 1), "a quad for each window");
     static constexpr int KEPT = (OWN / 2 | 1) * 16; // bytes of a kept column: an odd number of 16
-#ifdef Z_FUSED
-    static constexpr int TOGETHER = PIECE; // channels that are stored at once: as many as there are registers for
-#else
-    static constexpr int TOGETHER = SQUARES && Z_OUT % (PIECE * 2) == 0 ? PIECE * 2 : PIECE;
-#endif
 
 #ifdef Z_W_CONSTANT
     static constexpr bool EARLY = ZC_SCALES_CONSTANT; // they are read before the kernel in front has ended
@@ -78,7 +74,7 @@ struct zc_conv_image_quant {
     static constexpr bool EARLY = false;
 #endif
 
-    typedef i32 sums[Z_EACH * OWN][4]; // groups of 8 channels, or of 8 columns of a warpgroup's
+    typedef i32 sums[Z_EACH * OWN][4];
 
     const zc_conv_image_quant_params &p;
     zc_window w; // of the convolution
@@ -86,9 +82,6 @@ struct zc_conv_image_quant {
     unsigned char *weights, *image, *kept;
     int team, part, strip; // of this warp; which of those that share the columns, and which columns
     int member;            // this thread, of its team
-#if Z_TEAM > 1
-    u32 held[STEPS][4]; // weights
-#endif
 
     ZC_MEMBER zc_conv_image_quant(const zc_conv_image_quant_params &p, unsigned char *smem) : p(p), w(zc_window_of(p)) {
 #if Z_TEAM > 1
@@ -132,7 +125,7 @@ struct zc_conv_image_quant {
                 const int at = i * PIECE + e, tap = at / Z_CHANNELS, channel = tap / TAPS, down = tap % TAPS / Z_KERNEL2;
                 const int across = tap % Z_KERNEL2, quad = down / QUAD_HIGH * ACROSS + across / QUAD_WIDE;
                 const int pixel = down % QUAD_HIGH * QUAD_WIDE + across % QUAD_WIDE;
-                *(Z_W *)(weights + channel * PITCH + quad * QUAD + pixel * PIXEL + at % Z_CHANNELS) = v.v[e];
+                *(Z_W *)(weights + channel * PITCH + quad * APART + pixel * PIXEL + at % Z_CHANNELS) = v.v[e];
             }
         }
         zc_sync();
@@ -140,7 +133,7 @@ struct zc_conv_image_quant {
     ZC_MEMBER i32 weights_of(int channel) const {
         u32 sum = 0;
         for (int i = 0; i < STEPS * 2 * 4; i++) {
-            const u32 four = *(const u32 *)(weights + channel * PITCH + i * PIXEL);
+            const u32 four = *(const u32 *)(weights + channel * PITCH + i / 4 * APART + i % 4 * PIXEL);
             sum = zc_traits<Z_W>::is_signed ? (u32)zc_dp4a((i32)four, 0x01010101, (i32)sum) : zc_dp4a_uu(four, 0x01010101u, sum);
         }
         return (i32)sum;
@@ -169,12 +162,9 @@ struct zc_conv_image_quant {
         }
     }
 
-    ZC_MEMBER void load_constants() {
+    ZC_MEMBER void load_constants() const {
         load_weights();
         load_channels();
-#if Z_TEAM > 1
-        hold();
-#endif
     }
 
     // ---- the image ----
@@ -253,40 +243,35 @@ struct zc_conv_image_quant {
 
     // ---- products ----
 
-    static ZC_MEMBER int within(int at, int size) { return zx_max(zx_min(at, size - 1), 0); }
     static ZC_MEMBER constexpr int quad_at(int quad) { return quad / ACROSS * LINE + quad % ACROSS * QUAD; }
-    // Where windows of line `line` of the tile's begin, whose first is the convolution's line `top`; so are lines that the tile has
-    // not the last one.
+    // Where windows of line `line` of the tile's begin, whose first is the convolution's line `top`. Lines that the convolution
+    // or the tile has not are the nearest again: where a window of the pooling has the one, it has the other.
     ZC_MEMBER const unsigned char *line_at(int line, int top) const {
-        return image + (within(top + zx_min(line, LINES - 1), w.out[1]) - top) * Z_STRIDE1 / QUAD_HIGH * LINE;
+        const int last = w.out[1] - 1 - top;
+        return image + zx_max(zx_min(line, zx_min(last, LINES - 1)), -top) * Z_STRIDE1 / QUAD_HIGH * LINE;
     }
 #if Z_TEAM > 1
-    // The thread has this channel, and the eighth behind it, and their weights for each step of the product.
-    ZC_MEMBER int channel_of() const { return part * OWN * 8 + member / 32 * 16 + member % 32 / 4; }
-    ZC_MEMBER void hold() {
-#pragma unroll
-        for (int i = 0; i < STEPS; i++)
-#pragma unroll
-            for (int e = 0; e < 4; e++)
-                held[i][e] = *(const u32 *)(weights + (channel_of() + e % 2 * 8) * PITCH + (i * 2 + e / 2) * QUAD + member % 4 * PIXEL);
-    }
-    // A line's when they are needed, as registers for those of all are too many.
-    ZC_MEMBER void multiply(sums (&sum)[AT_ONCE], int f, int line, int top) const {
-        const u32 from = zc_smem_address(line_at(line + f, top)) + strip * TAKEN * Z_POOL_STRIDE2 * QUAD;
+    // Each line's sums by themselves, which may not have come yet.
+    ZC_MEMBER void multiply(sums (&sum)[AT_ONCE], int line, int top) const {
+        const u32 b = zc_smem_address(weights) + part * OWN * 8 * QUAD;
         zc_wgmma_fence();
 #pragma unroll
-        for (int step = 0; step < STEPS; step++) {
-            const int quad = step * 2, next = quad + 1 < QUADS ? quad_at(quad + 1) - quad_at(quad) : QUAD;
-            zc_image_product((i32(&)[OWN * 4])sum[f], held[step], zc_wgmma_windows(from, quad_at(quad), next), step > 0);
+        for (int f = 0; f < AT_ONCE; f++) {
+            const u32 a = zc_smem_address(line_at(line + f, top)) + strip * TAKEN * Z_POOL_STRIDE2 * QUAD;
+#pragma unroll
+            for (int step = 0; step < STEPS; step++) {
+                const int quad = step * 2, next = quad + 1 < QUADS ? quad_at(quad + 1) - quad_at(quad) : QUAD;
+                zc_image_product((i32(&)[OWN * 4])sum[f], zc_wgmma_windows(a, quad_at(quad), next), zc_wgmma_windows(b, quad * APART, APART), step > 0);
+            }
+            zc_wgmma_commit();
         }
-        zc_wgmma_commit();
-        zc_wgmma_wait<0>();
     }
+    // Those of all lines but the last N.
+    template <int N> static ZC_MEMBER void await() { zc_wgmma_wait<N>(); }
 #else
+    template <int N> static ZC_MEMBER void await() {}
     static ZC_MEMBER void product(i32 (&sum)[4], const u32 *a, const u32 *b) { Z_MMA(sum, a, b); }
-    // This lane has two neighbours of each group of channels.
-    ZC_MEMBER int channel_of(int group) const { return (part * OWN + group) * 8 + (int)threadIdx.x % 4 * 2; }
-    // The first of its pixels and taps.
+    // The first of this lane's pixels and taps.
     ZC_MEMBER const unsigned char *pixels(int line, int top) const {
         const int lane = threadIdx.x % 32, col = strip * TAKEN * Z_POOL_STRIDE2 + lane / 4;
         return line_at(line, top) + (col * Z_STRIDE2 + lane % 4) * PIXEL;
@@ -301,9 +286,7 @@ struct zc_conv_image_quant {
         }
     }
 #endif
-    // All lines' side by side, with the first one's.
-    ZC_MEMBER void multiply(sums (&sum)[AT_ONCE], int first, int line, int top) const {
-        if (first) return;
+    ZC_MEMBER void multiply(sums (&sum)[AT_ONCE], int line, int top) const {
         const int lane = threadIdx.x % 32;
         const unsigned char *const b = weights + (part * OWN * 8 + lane / 16 * 8 + lane % 8) * PITCH + lane / 8 % 2 * QUAD;
         const unsigned char *a[AT_ONCE];
@@ -368,6 +351,8 @@ struct zc_conv_image_quant {
 
     // ---- the result ----
 
+    // This lane has two neighbours of each group of channels.
+    ZC_MEMBER int channel_of(int group) const { return (part * OWN + group) * 8 + (int)threadIdx.x % 4 * 2; }
     static ZC_MEMBER void raise(sums &most, const sums &sum) {
 #pragma unroll
         for (int n = 0; n < Z_EACH * OWN; n++)
@@ -380,46 +365,45 @@ struct zc_conv_image_quant {
 #pragma unroll
             for (int e = 0; e < 4; e++) most[n][e] = sum[n][e];
     }
-    // Bytes of two sums, laid down so far from each other.
-    template <int APART>
-    static ZC_MEMBER void lay_two(unsigned char *to, const i32 *sum, const zc_image_channel &first, const zc_image_channel &second,
-                                  i32 zero) {
-#if Z_WHOLES
-        const u32 two = zc_saturated_wholes(Z_PLAIN(), zc_whole(sum[0], first.by), zc_whole(sum[1], second.by)); // above 8 bits each
-        constexpr int BITS = 16, ABOVE = 8;
-#else
-        const u32 two = zc_saturated(Z_PLAIN(), zc_requantised<Z_SMALL_SCALES>(zc_wide(sum[0], first.more), first.scale, zero),
-                                     zc_requantised<Z_SMALL_SCALES>(zc_wide(sum[1], second.more), second.scale, zero));
-        constexpr int BITS = 8, ABOVE = 0;
+    // Bytes of the strip's columns, of which `left` is the first.
+    ZC_MEMBER void keep(const sums &most, int left) const {
+#if !Z_WHOLES
+        const i32 zero = (i32)*(const Z_PLAIN *)p.y_zero;
 #endif
-        if constexpr (APART == 1) {
-            *(u16 *)to = ABOVE ? zc_upper_bytes(two) : (u16)two;
-        } else {
-            to[0] = (unsigned char)(two >> ABOVE);
-            to[APART] = (unsigned char)(two >> (ABOVE + BITS));
-        }
-    }
-    // Bytes of the strip's columns.
-    ZC_MEMBER void keep(const sums &most) const {
-        const i32 zero = Z_WHOLES ? 0 : (i32)*(const Z_PLAIN *)p.y_zero;
-        const int lane = threadIdx.x % 32;
+        const int lane = threadIdx.x % 32, side = member / 32 * 16;
         meet_team(); // nobody reads those of the row before
-#if Z_TEAM > 1
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            const zc_image_channel c = channels[channel_of() + half * 8];
-            unsigned char *const to = kept + lane % 4 * 2 * KEPT + (channel_of() + half * 8) % (OWN * 8);
-#pragma unroll
-            for (int n = 0; n < OWN; n++) lay_two<KEPT>(to + n * 8 * KEPT, most[n] + half * 2, c, c, zero);
-        }
-#else
 #pragma unroll
         for (int n = 0; n < OWN; n++) {
             const zc_image_channel c[2] = {channels[channel_of(n)], channels[channel_of(n) + 1]};
 #pragma unroll
-            for (int half = 0; half < Z_EACH * 2; half++)
-                lay_two<1>(kept + (half * 8 + lane / 4) * KEPT + n * 8 + lane % 4 * 2, most[half / 2 * OWN + n] + half % 2 * 2, c[0],
-                           c[1], zero);
+            for (int half = 0; half < Z_EACH * 2; half++) {
+                const int col = side + half * 8 + lane / 4;
+                i32 y[2];
+#pragma unroll
+                for (int e = 0; e < 2; e++) {
+                    const i32 sum = most[half / 2 * OWN + n][half % 2 * 2 + e];
+#if Z_WHOLES
+                    y[e] = zc_whole(sum, c[e].by);
+#else
+                    y[e] = zc_requantised<Z_SMALL_SCALES>(zc_wide(sum, c[e].more), c[e].scale, zero);
+#endif
+                }
+#if Z_WHOLES
+                const u16 two = zc_upper_bytes(zc_saturated_wholes(Z_PLAIN(), y[0], y[1]));
+#else
+                const u16 two = zc_saturated(Z_PLAIN(), y[0], y[1]);
+#endif
+                *(u16 *)(kept + col * KEPT + n * 8 + lane % 4 * 2) = two;
+            }
+        }
+#if Z_POOLS
+#pragma unroll
+        for (int half = 0; half < Z_EACH * 2; half++) {
+            const int col = side + half * 8 + lane / 4;
+            if ((u32)(left + col) < (u32)w.out[2]) continue;
+#pragma unroll
+            for (int n = 0; n < OWN; n++)
+                *(u16 *)(kept + col * KEPT + n * 8 + lane % 4 * 2) = zc_traits<Z_PLAIN>::is_signed ? 0x8080 : 0;
         }
 #endif
         meet_team();
@@ -433,19 +417,23 @@ struct zc_conv_image_quant {
     }
     // Bytes 0 and 2 as numbers whose order they have in 16 bits without a sign, where they are the least that f16 has; or back.
     static ZC_MEMBER u32 ordered(u32 bytes) { return (bytes & 0x00FF00FFu) ^ (zc_traits<Z_PLAIN>::is_signed ? 0x00800080u : 0); }
-    // y's row of which `pixel` is this strip's first one, column `left`: some channels of a pixel a thread. from: the convolution's
-    // column that the strip begins with.
-    ZC_MEMBER void store(i64 pixel, int left, int from) const {
-        constexpr int PIECES = OWN * 8 / TOGETHER;
+    // y's row of which `pixel` is this strip's first one, column `left`: some channels of a pixel a thread.
+    ZC_MEMBER void store(i64 pixel, int left) const {
+#ifdef Z_FUSED
+        constexpr int TOGETHER = PIECE;
+#else
+        constexpr int TOGETHER = Z_OUT % (PIECE * 2) ? PIECE : PIECE * 2;
+#endif
+        constexpr int PIECES = OWN * PIECE / TOGETHER;
         typedef zc_vec<u32, TOGETHER / 4> piece;
         for (int i = member; i < TAKEN * PIECES; i += Z_TEAM * 32) {
-            const int col = i / PIECES, in = (i - col * PIECES) * TOGETHER, channel = part * OWN * 8 + in;
+            const int col = i / PIECES, in = (i - col * PIECES) * TOGETHER, channel = part * OWN * PIECE + in;
             if (channel >= Z_OUT || left + col >= p.sides[1]) continue;
+            const unsigned char *const from = kept + col * Z_POOL_STRIDE2 * KEPT + in;
             u32 most[TOGETHER / 4][2];
 #pragma unroll
             for (int tap = 0; tap < Z_POOL_KERNEL2; tap++) {
-                const int at = Z_POOLS ? within(from + col * Z_POOL_STRIDE2 + tap, w.out[2]) - from : col;
-                const auto next = *(const piece *)(kept + at * KEPT + in);
+                const auto next = *(const piece *)(from + tap * KEPT);
 #pragma unroll
                 for (int e = 0; e < TOGETHER / 2; e++) {
                     const u32 two = ordered(next.v[e / 2] >> e % 2 * 8);
@@ -456,12 +444,12 @@ struct zc_conv_image_quant {
 #pragma unroll
             for (int e = 0; e < TOGETHER / 4; e++) y.v[e] = ordered(most[e][0]) | ordered(most[e][1]) << 8;
 #ifdef Z_FUSED
-            i32 v[TOGETHER];
+            i32 v[PIECE];
 #pragma unroll
-            for (int e = 0; e < TOGETHER; e++) v[e] = (i32)(Z_PLAIN)(y.v[e / 4] >> e % 4 * 8);
-            finish<TOGETHER>(v, pixel + col, channel);
+            for (int e = 0; e < PIECE; e++) v[e] = (i32)(Z_PLAIN)(y.v[e / 4] >> e % 4 * 8);
+            finish<PIECE>(v, pixel + col, channel);
 #pragma unroll
-            for (int e = 0; e < TOGETHER / 4; e++)
+            for (int e = 0; e < PIECE / 4; e++)
                 y.v[e] = zc_pack(i8(), v[e * 4], v[e * 4 + 1]) | (u32)zc_pack(i8(), v[e * 4 + 2], v[e * 4 + 3]) << 16;
 #endif
             *(piece *)((Z_Y *)p.y + (pixel + col) * Z_OUT + channel) = y;
@@ -471,7 +459,7 @@ struct zc_conv_image_quant {
     ZC_MEMBER void tile(int number) const {
         const int above = number / p.across, row = above % p.down * Z_ROWS, col = (number - above * p.across) * Z_COLS; // of y
         const int top = row * Z_POOL_STRIDE1 - p.before[0], left = col * Z_POOL_STRIDE2 - p.before[1]; // of the convolution
-        const int first = col + strip * TAKEN, from = first * Z_POOL_STRIDE2 - p.before[1];            // of this team
+        const int first = col + strip * TAKEN, from = first * Z_POOL_STRIDE2 - p.before[1];            // of this warp
         const int of = above / p.down;
         zc_sync(); // nobody reads the image of the tile before
         load_image(of, top * Z_STRIDE1 - w.begin[1], left * Z_STRIDE2 - w.begin[2]);
@@ -480,29 +468,24 @@ struct zc_conv_image_quant {
 #endif
         zc_sync();
         sums most = {};
-        const int rows = zx_min(Z_ROWS, p.sides[0] - row);
-        for (int i = 0; AHEAD || i < rows; i++) {
-            const int line = i * Z_POOL_STRIDE1, ended = row + i - AHEAD; // of the tile; of y
+        for (int i = 0; i < Z_ROWS + AHEAD && row + i < p.sides[0] + AHEAD; i++) {
             sums sum[AT_ONCE];
+            multiply(sum, i * Z_POOL_STRIDE1, top);
+            await<AT_ONCE - ENDING>();
 #pragma unroll
-            for (int f = 0; f < ENDING; f++) {
-                multiply(sum, f, line, top);
-                raise(most, sum[f]);
-            }
+            for (int f = 0; f < ENDING; f++) raise(most, sum[f]);
+            const int ended = row + i - AHEAD; // of y
             if (AHEAD && i > 0) finish_row(most, of, ended, first, from);
-            if (AHEAD && i == rows) break;
+            await<0>();
+            begin(most, sum[0]);
 #pragma unroll
-            for (int f = 0; f < AT_ONCE; f++) {
-                if (f >= ENDING) multiply(sum, f, line, top);
-                if (f) raise(most, sum[f]);
-                else begin(most, sum[f]);
-            }
+            for (int f = 1; f < AT_ONCE; f++) raise(most, sum[f]);
             if (!AHEAD) finish_row(most, of, ended, first, from);
         }
     }
     ZC_MEMBER void finish_row(const sums &most, int of, int row, int first, int from) const {
-        keep(most);
-        store(((i64)of * p.sides[0] + row) * p.sides[1] + first, first, from);
+        keep(most, from);
+        store(((i64)of * p.sides[0] + row) * p.sides[1] + first, first);
     }
 };
 

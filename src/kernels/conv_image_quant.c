@@ -27,8 +27,7 @@ enum {
     SMEM_LESS = 101376, /* elsewhere */
     SMEM_OWN = 1024,    /* that each block takes besides */
     CHANNEL = 16,       /* bytes: scale and bias */
-    CHANNEL_ZERO = 8,   /* and a zero point */
-    TEAM_GROUPS = 8
+    CHANNEL_ZERO = 8    /* and a zero point */
 };
 
 /* ---- the specialisation ---- */
@@ -48,7 +47,7 @@ typedef struct image_problem {
     zc_image_form f;
     bool teams; /* may warpgroups compute? */
     bool zeros; /* have weights zero points? */
-    bool plain; /* nothing but sums, and bytes by whole numbers, on sm_90? */
+    bool plain; /* nothing but sums and their bytes, without branches, on sm_90? */
     int sm_count;
     int64_t smem_most;
 } image_problem;
@@ -77,23 +76,22 @@ static int64_t side_of(const image_problem *p, const shape *s)
     return PIECE * each_of(p, s) * s->team;
 }
 
-/* Groups of eight channels of a warp of so many; a warpgroup's product has them as its rows. */
-static int64_t own_of(const image_problem *p, const shape *s, int64_t parts)
+/* Groups of eight channels of a team of so many. */
+static int64_t own_of(const image_problem *p, int64_t parts)
 {
-    return s->team == 1 ? zc_ceil_div((p->f.w.dims[0] + 15) / 16, parts) * 2 : TEAM_GROUPS;
+    return zc_ceil_div((p->f.w.dims[0] + 15) / 16, parts) * 2;
 }
 
 /* A thread's sums, and the largest so far. */
 static int64_t sums_of(const image_problem *p, const shape *s, int64_t parts)
 {
-    return (at_once(p) + runs_ahead(p)) * each_of(p, s) * own_of(p, s, parts) * 4;
+    return (at_once(p) + runs_ahead(p)) * each_of(p, s) * own_of(p, parts) * 4;
 }
 
 static int64_t parts_of(const image_problem *p, const shape *s)
 {
     int64_t parts = 1;
-    if (s->team > 1) return zc_ceil_div(p->f.w.dims[0], (int64_t)TEAM_GROUPS * 8);
-    while (sums_of(p, s, parts) > SUMS_MOST && own_of(p, s, parts) > 2) parts++;
+    while (sums_of(p, s, parts) > SUMS_MOST && own_of(p, parts) > 2) parts++;
     return parts;
 }
 
@@ -141,9 +139,9 @@ static int64_t pixels_of(const image_problem *p, const shape *s)
 /* As conv_image_quant.cu lays it out. */
 static int64_t smem_of(const image_problem *p, const shape *s)
 {
-    int64_t parts = parts_of(p, s), own = own_of(p, s, parts);
-    int64_t channel =
-        (steps_of(p, s) * 2 + 1) * PIECE + CHANNEL + (p->zeros ? (int64_t)CHANNEL_ZERO : 0);
+    int64_t parts = parts_of(p, s), own = own_of(p, parts);
+    int64_t channel = (steps_of(p, s) * 2 + (s->team == 1)) * PIECE + CHANNEL +
+                      (p->zeros ? (int64_t)CHANNEL_ZERO : 0);
     int64_t kept = warps_of(p, s) / s->team * side_of(p, s) * (own / 2 | 1) * PIECE;
     return own * 8 * parts * channel + pixels_of(p, s) * 4 + kept;
 }
@@ -172,19 +170,19 @@ typedef struct cost {
 static cost warps_cost(const image_problem *p, const shape *s)
 {
     const double product = 6, result = 10;
-    double groups = (double)(each_of(p, s) * own_of(p, s, parts_of(p, s)));
+    double groups = (double)(each_of(p, s) * own_of(p, parts_of(p, s)));
     double all = (double)warps_of(p, s) / 4 * groups * (double)(s->rows + runs_ahead(p));
     return (cost){all * (double)(steps_of(p, s) * at_once(p)) * product, all * 4 * result};
 }
 
-/* A warpgroup's take half a cycle a column. */
+/* A warpgroup's products read 64 pixels and the weights, 128 bytes a cycle. */
 static cost teams_cost(const image_problem *p, const shape *s)
 {
-    const double result = 0.1;
-    double side = (double)side_of(p, s), teams = (double)warps_of(p, s) / s->team;
-    int64_t lines = (s->rows - 1) * zc_image_pool_stride(&p->f, 0) + zc_image_pool_kernel(&p->f, 0);
-    return (cost){teams * (double)(lines * steps_of(p, s)) * side / 2,
-                  teams * s->rows * side * TEAM_GROUPS * 8 * result};
+    const double result = 0.12;
+    double channels = (double)own_of(p, parts_of(p, s)) * 8, side = (double)side_of(p, s);
+    double all = (double)warps_of(p, s) / s->team * (double)(s->rows + runs_ahead(p));
+    return (cost){all * (double)(steps_of(p, s) * at_once(p)) * (side + channels) / 4,
+                  all * side * channels * result};
 }
 
 /* Of a tile, with so many warpgroups beside each other: they hide each other's waiting, and one's
@@ -274,7 +272,7 @@ static void put_types(zc_gen *g)
     zc_gen_type(g, "WS", zc_gen_in_type(g, ZC_IN_QLinearConv_w_scale));
     zc_gen_type(g, "YS", zc_gen_in_type(g, ZC_IN_QLinearConv_y_scale));
     zc_gen_define(g, "MMA", "zc_mma_m16n8k32_%s", types_of(x, w));
-    zc_gen_sm90_factors(g, w, x);
+    zc_gen_sm90_factors(g, x, w);
 }
 
 /* A window for each two lines and columns, on Hopper; no sums of windows. */
@@ -291,9 +289,8 @@ zc_status zc_gen_conv_image_quant(zc_gen *g)
                        .smem_most = g->arch == 90 ? SMEM : SMEM_LESS};
     const char *why = not_these(g, &p.f);
     if (why) return zc_gen_decline(g, "%s", why);
-    const int64_t depth = zc_dims_span(p.f.w.dims, 1, p.f.w.rank);
-    p.plain = zc_gen_wholes(g, depth) > 0 && !p.zeros && !zc_op_epilogue(g->info, g->attrs) &&
-              g->arch == 90;
+    p.plain =
+        zc_gen_small_scales(g) && !p.zeros && !zc_op_epilogue(g->info, g->attrs) && g->arch == 90;
     zc_gen_image_sizes(g, &p.f);
     p.teams = teams_fit(g, &p);
     ZC_TRY(zc_gen_candidates(g, p.teams ? "mma or wgmma" : "mma.m16n8k32", image_candidate, &p,
@@ -301,11 +298,11 @@ zc_status zc_gen_conv_image_quant(zc_gen *g)
     if (g->declined[0]) return ZC_OK;
     zc_gen_tensor_cores(g, g->config[TEAM] == 1 ? "mma" : "wgmma", ZC_I8);
     zc_gen_image_spec(g, &p.f);
+    zc_gen_define(g, "TEAM_CHANNELS", "%lld", (long long)own_of(&p, g->config[PARTS]) * 8);
     put_types(g);
     zc_gen_define(g, "W_ZERO", "%d", p.zeros);
     zc_gen_define(g, "HAS_BIAS", "%d", zc_gen_in(g, ZC_IN_QLinearConv_bias) != NULL);
-    zc_gen_small_scales(g);
-    zc_gen_quant_factors(g, depth);
+    zc_gen_quant_factors(g, zc_dims_span(p.f.w.dims, 1, p.f.w.rank));
     if (zc_gen_in(g, ZC_IN_QLinearConv_w)->kind == ZC_P_CONST) zc_gen_define(g, "W_CONSTANT", "1");
     ZC_TRY(zc_gen_epilogue(g));
     zc_gen_epilogue_cells(g);

@@ -113,10 +113,8 @@ bool zc_gen_zero_point(const zc_gen *g, int i);
 bool zc_gen_factor_zeros(const zc_gen *g);
 /* Z_SMALL_SCALES: are sums of 32 bits and a bias less than 2^31 when they are scaled? */
 bool zc_gen_small_scales(zc_gen *g);
-/* Of how many words scales are by which sums of so many products become bytes in whole numbers
- * (op/requant.h); 0: not so. */
-int zc_gen_wholes(const zc_gen *g, int64_t depth);
-/* Z_SCALES_CONSTANT: scales, zero points and biases are constants of the plan; Z_WHOLES. */
+/* Z_SCALES_CONSTANT: scales, zero points and biases are constants of the plan; Z_WHOLES: sums of so
+ * many products become bytes by whole numbers (op/requant.h), of scales of so many words. */
 void zc_gen_quant_factors(zc_gen *g, int64_t depth);
 /* The header that zc/gemm_quant.cuh describes, B along the summed axis or not; may decline. */
 zc_status zc_gen_quant_spec(zc_gen *g, bool b_along_k);

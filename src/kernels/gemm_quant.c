@@ -14,6 +14,8 @@ zc_quant_roles zc_quant_roles_of(zc_op op)
         return (zc_quant_roles){{0, 1, 2, 3, 4, 5}, 6, 7, 8};
     case ZC_OP_QLinearConvPair:
         return (zc_quant_roles){{0, 1, 2, 3, 4, 5}, 6, 7, ZC_IN_QLinearConvPair_bias};
+    case ZC_OP_QLinearConvChain:
+        return (zc_quant_roles){{0, 1, 2, 3, 4, 5}, 6, 7, ZC_IN_QLinearConvChain_bias};
     default: /* MatMulInteger, ConvInteger */
         return (zc_quant_roles){{0, -1, 2, 1, -1, 3}, -1, -1, -1};
     }
@@ -21,8 +23,11 @@ zc_quant_roles zc_quant_roles_of(zc_op op)
 
 bool zc_quant_second_of(zc_op op, zc_quant_roles *out)
 {
-    *out = (zc_quant_roles){{8, 9, 10, 11, 12, 13}, 14, 15, ZC_IN_QLinearConvPair_second_bias};
-    return op == ZC_OP_QLinearConvPair;
+    if (op == ZC_OP_QLinearConvChain)
+        *out = (zc_quant_roles){{-1, 6, 7, 8, 9, 10}, 11, 12, ZC_IN_QLinearConvChain_second_bias};
+    else
+        *out = (zc_quant_roles){{8, 9, 10, 11, 12, 13}, 14, 15, ZC_IN_QLinearConvPair_second_bias};
+    return op == ZC_OP_QLinearConvPair || op == ZC_OP_QLinearConvChain;
 }
 
 static bool is_one(const zc_pvalue *v)

@@ -137,6 +137,12 @@ double zc_conv_chain_quant_us(const zc_conv_work *first, const zc_conv_work *sec
     return p.boxes && channels_fit(&p) ? zc_candidates_us(candidate_of, &p, 1) : INFINITY;
 }
 
+int64_t zc_conv_chain_depth(const zc_conv_work *first)
+{
+    const problem p = {.depth = first->in};
+    return lines_of(&p) * ZC_SM90_LINE;
+}
+
 /* ---- the specialisation ---- */
 
 /* Why it is none of these chains; NULL: it is one. */

@@ -106,8 +106,7 @@ static double element(const zc_tensor *t, int64_t i)
  * scales have more than 31 bits. */
 static int words_of(const zc_gen *g, const zc_quant_roles *r, int64_t depth)
 {
-    const double sum = 255.0 * 255.0 * (double)depth, most = 0x1p21; /* far below 2^23: no sum of
-                                                                       256ths exceeds 32 bits */
+    const double sum = 255.0 * 255.0 * (double)depth;
     scaling s;
     int words = 1;
     if (!scaling_of(g, r, &s)) return 0;
@@ -116,9 +115,7 @@ static int words_of(const zc_gen *g, const zc_quant_roles *r, int64_t depth)
     for (int64_t i = 0; i < n; i++) {
         const double scale = element(&s.a, 0) * element(&s.b, i) / element(&s.y, 0);
         const double bias = biases ? fabs(element(&s.bias, i)) : 0;
-        if (!(scale >= ZC_REQUANT_LEAST && scale < ZC_REQUANT_END) || zc_requant_ties(scale) ||
-            scale * (sum + bias) >= most)
-            return 0;
+        if (!zc_requant_is_whole(scale, sum + bias)) return 0;
         if (scale >= 0x1p-9) words = 2;
     }
     return words;

@@ -6,6 +6,7 @@
 
 #include "op/affine.h"
 #include "op/nhwc.h"
+#include "op/requant.h"
 #include "passes/query.h"
 
 enum { PIECE = 16 /* channels that the copy engine can address */ };
@@ -43,26 +44,26 @@ bool zc_bytes_alike(const zc_graph *g, const zc_node *a, const zc_node *b)
     return alike;
 }
 
-/* The largest magnitude of a scale, or of what is left when 1 is divided by it; infinite where that
- * is not known. */
-static double largest(const zc_graph *g, zc_vid v, bool divides)
+/* Element i of a constant, or the only one; NaN where it is not known. */
+static double element(const zc_graph *g, zc_vid v, int64_t i)
 {
     const zc_tensor *t = zc_val(g, v)->data;
-    double most = 0;
-    if (!t || !t->data) return INFINITY;
-    for (int64_t i = 0; i < zc_tensor_numel(t); i++) {
-        const double x = fabs(zc_load_f64(t->dtype, t->data, i)), by = divides ? 1 / x : x;
-        if (!(by <= most)) most = by == by ? by : INFINITY;
-    }
-    return most;
+    return t && t->data ? zc_load_f64(t->dtype, t->data, zc_tensor_numel(t) > 1 ? i : 0) : NAN;
 }
 
-bool zc_bytes_small(const zc_graph *g, const zc_node *n)
+bool zc_bytes_whole(const zc_graph *g, const zc_node *n, int64_t depth)
 {
-    return largest(g, n->in[ZC_IN_QLinearConv_x_scale], false) *
-               largest(g, n->in[ZC_IN_QLinearConv_w_scale], false) *
-               largest(g, n->in[ZC_IN_QLinearConv_y_scale], true) <
-           0.25;
+    const zc_tensor *w = weights_of(g, n);
+    const zc_vid bias = zc_node_in(n, ZC_IN_QLinearConv_bias);
+    const double sum = 255.0 * 255.0 * (double)depth;
+    bool whole = true;
+    for (int64_t i = 0; whole && i < w->dims[0]; i++) {
+        const double scale = element(g, n->in[ZC_IN_QLinearConv_x_scale], 0) *
+                             element(g, n->in[ZC_IN_QLinearConv_w_scale], i) /
+                             element(g, n->in[ZC_IN_QLinearConv_y_scale], 0);
+        whole = zc_requant_is_whole(scale, sum + (bias ? fabs(element(g, bias, i)) : 0));
+    }
+    return whole;
 }
 
 bool zc_bytes_sum(const zc_graph *g, const zc_node *n)

@@ -10,8 +10,9 @@ bool zc_bytes_plain(const zc_graph *g, const zc_node *n);
 bool zc_bytes_points(const zc_graph *g, const zc_node *n);
 /* Have the operands of both the same types, and both a bias or none? */
 bool zc_bytes_alike(const zc_graph *g, const zc_node *a, const zc_node *b);
-/* Are its scales constants by which no sum of 32 bits becomes a number of more than 30? */
-bool zc_bytes_small(const zc_graph *g, const zc_node *n);
+/* Are its scales and biases constants by which sums of so many products become bytes by whole
+ * numbers (op/requant.h)? */
+bool zc_bytes_whole(const zc_graph *g, const zc_node *n, int64_t depth);
 /* Is its epilogue a sum of its own byte and one other? */
 bool zc_bytes_sum(const zc_graph *g, const zc_node *n);
 

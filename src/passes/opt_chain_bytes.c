@@ -64,7 +64,8 @@ static bool is_worth_it(const zc_graph *g, const zc_node *n, const zc_node *firs
     if (!zc_cost_conv(g, first, ZC_IN_QLinearConv_w, &a) ||
         !zc_cost_conv(g, n, ZC_IN_QLinearConv_w, &b))
         return false;
-    if (!zc_bytes_small(g, first) || !zc_bytes_small(g, n)) return false; /* they spill */
+    const int64_t depth = zc_conv_chain_depth(&a);
+    if (!zc_bytes_whole(g, first, depth) || !zc_bytes_whole(g, n, depth)) return false; /* spills */
     const double chain = zc_conv_chain_quant_us(&a, &b);
     return isfinite(chain) &&
            chain <= zc_conv_quant_us(&a) + zc_conv_quant_us(&b) + zc_cost_launch_us();

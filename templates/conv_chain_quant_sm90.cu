@@ -30,6 +30,11 @@ constexpr bool ADDS = true;
 #else
 constexpr bool ADDS = false;
 #endif
+#ifdef Z_FUSED_WHOLE
+constexpr bool WHOLE_RESULTS = true; // 256ths, of which bytes are the upper ones
+#else
+constexpr bool WHOLE_RESULTS = Z_WHOLES && !ADDS;
+#endif
 #if defined(Z_B_CONSTANT) && defined(Z_SCALES_CONSTANT)
 constexpr bool CONSTANTS = true; // which are read before the kernel in front has ended
 #else
@@ -195,10 +200,18 @@ struct chain {
         zc_wgmma_wait<0>();
         release(last, thread);
     }
-    // Sums of two neighbours as bytes.
-    ZC_MEMBER u32 hidden_pair(const zc_gq_shared &shared, const zc_gq_column (&c)[2], const i32 *sum) const {
-        const i32 y[2] = {zc_gq_number_of(sum[0], c[0], shared), zc_gq_number_of(sum[1], c[1], shared)};
-        return zc_gq_saturated<Z_A>(y);
+    // Sums of two neighbours as numbers of which bytes are taken by fours.
+    template <class T>
+    static ZC_MEMBER u32 plain_pair(const zc_gq_shared &shared, const zc_gq_column &a, const zc_gq_column &b, const i32 *sum) {
+        const i32 y[2] = {zc_gq_number_of(sum[0], a, shared), zc_gq_number_of(sum[1], b, shared)};
+#if Z_WHOLES
+        return zc_saturated_wholes(T(), y[0], y[1]);
+#else
+        return zc_saturated(T(), y[0], y[1]);
+#endif
+    }
+    static ZC_MEMBER u32 four_of(u32 low, u32 high, bool whole) {
+        return whole ? zc_upper_bytes(low, high) : zc_permute(low, high, 0x5410);
     }
     ZC_MEMBER void make_factors(const zc_gq_shared &shared, int thread, const first_sums &sum, factors &made) const {
 #pragma unroll
@@ -209,10 +222,10 @@ struct chain {
                 zc_gq_column c[2];
                 hidden.get(i * 16 + j * 8 + thread % 4 * 2, c);
 #pragma unroll
-                for (int row = 0; row < 2; row++) pairs[row][j] = hidden_pair(shared, c, sum + i * 8 + j * 4 + row * 2);
+                for (int row = 0; row < 2; row++) pairs[row][j] = plain_pair<Z_A>(shared, c[0], c[1], sum + i * 8 + j * 4 + row * 2);
             }
 #pragma unroll
-            for (int row = 0; row < 2; row++) made[i / 2][i % 2 * 2 + row] = zc_permute(pairs[row][0], pairs[row][1], 0x5410);
+            for (int row = 0; row < 2; row++) made[i / 2][i % 2 * 2 + row] = four_of(pairs[row][0], pairs[row][1], Z_WHOLES);
         }
     }
 
@@ -233,11 +246,15 @@ struct chain {
     }
     ZC_MEMBER u32 result_pair(const zc_gq_shared &shared, const zc_gq_with &with, const zc_gq_column &a, const zc_gq_column &b,
                               const i32 *sum, u32 other) const {
-        const i32 y[2] = {zc_gq_number_of(sum[0], a, shared), zc_gq_number_of(sum[1], b, shared)};
 #ifdef ZC_GQ_SUM
-        return zc_gq_sums(y, other, with);
+        const i32 y[2] = {zc_gq_number_of(sum[0], a, shared), zc_gq_number_of(sum[1], b, shared)};
+#ifdef Z_FUSED_WHOLE
+        return zc_saturated_sums<Z_STORED>(zc_gq_both(y, other), with);
 #else
-        return zc_gq_saturated<Z_Y>(y);
+        return zc_gq_sums(y, other, with);
+#endif
+#else
+        return plain_pair<Z_Y>(shared, a, b, sum);
 #endif
     }
     // Four neighbours of two rows at a time, in the place of the other operand's.
@@ -260,7 +277,7 @@ struct chain {
                     const u32 other = ADDS ? to[j][row * 8 * LINE / 4] : 0;
                     const u32 low = result_pair(shared, with, c[0], c[1], of, other & 0xFFFFu);
                     const u32 high = result_pair(shared, with, c[2], c[3], of + 4, other >> 16);
-                    out[j][row] = zc_permute(low, high, 0x5410);
+                    out[j][row] = four_of(low, high, WHOLE_RESULTS);
                 }
             }
 #pragma unroll

@@ -213,9 +213,12 @@ ZC_DEV zc_gq_with zc_gq_with_of(const zc_fused_params &fused) {
     const zc_byte_sum sum = Z_FUSED_SUM(fused);
     return zc_whole_sum_of<Z_STORED, Z_Y, zc_gq_other>(sum);
 }
-ZC_DEV u16 zc_gq_sums(const i32 (&y)[2], u32 other, const zc_gq_with &with) {
+ZC_DEV u32 zc_gq_both(const i32 (&y)[2], u32 other) {
     const u32 own = Z_WHOLES ? zc_saturated_u16x2(y[0], y[1]) : zc_saturated_u8x2(y[0] - ZC_LEAST_BYTE<Z_Y>, y[1] - ZC_LEAST_BYTE<Z_Y>);
-    return zc_whole_sums<Z_STORED>(zc_permute(own, other ^ ZC_TURNED<zc_gq_other>, Z_WHOLES ? 0x5341 : 0x5140), with);
+    return zc_permute(own, other ^ ZC_TURNED<zc_gq_other>, Z_WHOLES ? 0x5341 : 0x5140);
+}
+ZC_DEV u16 zc_gq_sums(const i32 (&y)[2], u32 other, const zc_gq_with &with) {
+    return zc_whole_sums<Z_STORED>(zc_gq_both(y, other), with);
 }
 #else
 struct zc_gq_with {

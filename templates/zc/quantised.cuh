@@ -73,6 +73,7 @@ template <int WORDS> ZC_DEV i32 zc_whole(i32 sum, const zc_whole_scale<WORDS> &s
 ZC_DEV u32 zc_saturated_wholes(u8, i32 a, i32 b) { return zc_saturated_u16x2(a, b); }
 ZC_DEV u32 zc_saturated_wholes(i8, i32 a, i32 b) { return zc_saturated_s16x2(a, b); }
 ZC_DEV u16 zc_upper_bytes(u32 two) { return (u16)zc_permute(two, 0, 0x4431); }
+ZC_DEV u32 zc_upper_bytes(u32 low, u32 high) { return zc_permute(low, high, 0x7531); }
 
 // Sums of two bytes, y = rint(a x + (b other + c)) from the least y on. A byte in the last digits of 2^23 is a float without a
 // conversion; signed bytes, which have no such place, count from -128 on.
@@ -107,9 +108,10 @@ template <class T, class X, class OTHER> ZC_DEV zc_whole_sum zc_whole_sum_of(con
     const i64 all = c + (i64)a * ZC_LEAST_BYTE<X> + (i64)b * ZC_LEAST_BYTE<OTHER>;
     return {zc_permute((u32)a, (u32)b, 0x7632), zc_permute((u32)a, (u32)b, 0x5410), (i32)(all >> 16), (u32)all & 0xFFFFu};
 }
-// both: two bytes x, from the least one on, each with its other one behind it.
-template <class T> ZC_DEV u16 zc_whole_sums(u32 both, const zc_whole_sum &sum) {
+// both: two bytes x, from the least one on, each with its other one behind it. Saturated: see zc_saturated_wholes.
+template <class T> ZC_DEV u32 zc_saturated_sums(u32 both, const zc_whole_sum &sum) {
     const i32 first = zc_dp2a_low_su((i32)sum.high, both, sum.above) + (i32)(zc_dp2a_low_uu(sum.low, both, sum.below) >> 16);
     const i32 second = zc_dp2a_high_su((i32)sum.high, both, sum.above) + (i32)(zc_dp2a_high_uu(sum.low, both, sum.below) >> 16);
-    return zc_upper_bytes(zc_saturated_wholes(T(), first, second));
+    return zc_saturated_wholes(T(), first, second);
 }
+template <class T> ZC_DEV u16 zc_whole_sums(u32 both, const zc_whole_sum &sum) { return zc_upper_bytes(zc_saturated_sums<T>(both, sum)); }

@@ -11,6 +11,9 @@
 #if defined(Z_FUSED_SUM) && (Z_FUSED_TILE == 0 || defined(Z_PAIR)) // the other one is in shared memory
 #define ZC_GQ_SUM
 #endif
+#ifdef Z_PAIR
+#define ZC_GQ_SECOND zc_gq_other
+#endif
 #include "zc/gemm_quant_sm90.cuh"
 #ifdef Z_RIM
 #include "zc/conv_rim.cuh"

@@ -1,5 +1,5 @@
-/* QLinearConvPair: two convolutions of bytes, one after the other, and a byte of both their
- * results. */
+/* QLinearConvPair and QLinearConvChain: two convolutions of bytes, one after the other; then a byte
+ * of both their results, or the second one's, whose input is what the first one gives. */
 #include "cpu/fast.h"
 #include "op/nhwc.h"
 
@@ -10,11 +10,12 @@ typedef struct half {
     zc_kctx k;
 } half;
 
-static void set_half(const zc_kctx *k, bool second, half *h)
+/* first: the first one's result, which the second one may read. */
+static void set_half(const zc_kctx *k, bool second, const zc_tensor *first, half *h)
 {
-    h->of = zc_conv_half_of(ZC_ATTRS(k, QLinearConvPair), second);
+    h->of = zc_conv_half_of(k->op, k->attrs, second);
     for (int i = 0; i < ZC_QLINEAR_CONV_INPUTS; i++) {
-        const zc_tensor *in = zc_input(k, h->of.in[i]);
+        const zc_tensor *in = h->of.in[i] < 0 ? first : zc_input(k, h->of.in[i]);
         h->in[i] = in ? *in : (zc_tensor){.dtype = ZC_NONE};
     }
     h->out = k->out[0];
@@ -22,17 +23,25 @@ static void set_half(const zc_kctx *k, bool second, half *h)
     h->k = zc_inner(k, ZC_OP_QLinearConv, &h->of.attrs, ZC_QLINEAR_CONV_INPUTS, h->in, &h->out);
 }
 
+/* Runs it with a result of its own. */
+static zc_status run_half(zc_kctx *k, half *h, bool reference_only)
+{
+    size_t bytes;
+    h->out.data = zc_tensor_bytes(&h->out, &bytes) ? zc_scratch_get(k->scratch, bytes) : NULL;
+    if (!h->out.data) return zc_fail_nomem(k->diag, "result of a convolution", 0);
+    return zc_kernel_run(&h->k, reference_only);
+}
+
+/* ---- QLinearConvPair ---- */
+
 static zc_status pair(zc_kctx *k, bool reference_only)
 {
     const zc_attrs_Pointwise sum = {.expr = ZC_ATTRS(k, QLinearConvPair)->sum};
     zc_tensor both[2];
-    size_t bytes;
     for (int i = 0; i < 2; i++) {
         half h;
-        set_half(k, i == 1, &h);
-        h.out.data = zc_tensor_bytes(&h.out, &bytes) ? zc_scratch_get(k->scratch, bytes) : NULL;
-        if (!h.out.data) return zc_fail_nomem(k->diag, "result of a convolution", 0);
-        ZC_TRY(zc_kernel_run(&h.k, reference_only));
+        set_half(k, i == 1, NULL, &h);
+        ZC_TRY(run_half(k, &h, reference_only));
         both[i] = h.out;
     }
     zc_kctx inner = zc_inner(k, ZC_OP_Pointwise, &sum, 2, both, &k->out[0]);
@@ -49,7 +58,7 @@ bool zc_fits_qlinear_conv_pair(const zc_kctx *k)
     bool fits = true;
     for (int i = 0; i < 2; i++) {
         half h;
-        set_half(k, i == 1, &h);
+        set_half(k, i == 1, NULL, &h);
         fits = fits && zc_fits_qlinear_conv(&h.k);
     }
     return fits;
@@ -58,4 +67,40 @@ bool zc_fits_qlinear_conv_pair(const zc_kctx *k)
 zc_status zc_fast_qlinear_conv_pair(zc_kctx *k)
 {
     return pair(k, false);
+}
+
+/* ---- QLinearConvChain ---- */
+
+/* The first convolution, whose result has as many pixels as the second one's. */
+static void set_first(const zc_kctx *k, half *h)
+{
+    set_half(k, false, NULL, h);
+    h->out.dims[h->out.rank - 1] = h->in[ZC_IN_QLinearConv_w].dims[0];
+}
+
+static zc_status chain(zc_kctx *k, bool reference_only)
+{
+    half first, second;
+    set_first(k, &first);
+    ZC_TRY(run_half(k, &first, reference_only));
+    set_half(k, true, &first.out, &second);
+    return zc_kernel_run(&second.k, reference_only);
+}
+
+zc_status zc_k_QLinearConvChain(zc_kctx *k)
+{
+    return chain(k, true);
+}
+
+bool zc_fits_qlinear_conv_chain(const zc_kctx *k)
+{
+    half first, second;
+    set_first(k, &first);
+    set_half(k, true, &first.out, &second);
+    return zc_fits_qlinear_conv(&first.k) && zc_fits_qlinear_conv(&second.k);
+}
+
+zc_status zc_fast_qlinear_conv_chain(zc_kctx *k)
+{
+    return chain(k, false);
 }

@@ -6,6 +6,7 @@
 #include "cpu/dnnl.h"
 #include "cpu/kernel.h"
 #include "op/expr.h"
+#include "op/nhwc.h"
 #include "op/scaled.h"
 
 static const zc_kernel_fn reference[ZC_OP_COUNT] = {
@@ -233,7 +234,7 @@ zc_tensor zc_plain_result(const zc_kctx *k)
 {
     zc_tensor t = k->out[0];
     if (k->info->flags & ZC_OPF_SUMS) t.dtype = ZC_I32;
-    if (k->op == ZC_OP_QLinearConv) t.dtype = k->in[ZC_IN_QLinearConv_y_zero].dtype;
+    if (zc_conv_plain_like(k->op) >= 0) t.dtype = k->in[zc_conv_plain_like(k->op)].dtype;
     const zc_dtype to = zc_scaled_to(k->op, k->attrs);
     if (to != ZC_NONE)
         t.dtype = to;

@@ -38,5 +38,9 @@ double zc_conv_bytes_us(const zc_conv_work *w);
 double zc_conv_quant_us(const zc_conv_work *w);
 /* Of a sum of the bytes of two of them as one step (QLinearConvPair). */
 double zc_conv_pair_quant_us(const zc_conv_work *first, const zc_conv_work *second);
+/* Of two of which the second one reads what the first one gives (QLinearConvChain); products of a
+ * sum, of either one, that its kernel counts with. */
+double zc_conv_chain_quant_us(const zc_conv_work *first, const zc_conv_work *second);
+int64_t zc_conv_chain_depth(const zc_conv_work *first);
 
 #endif

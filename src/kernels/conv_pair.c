@@ -1,7 +1,9 @@
-/* ConvPair and QLinearConvPair on any architecture (conv_pair.cu, conv_pair_quant.cu); on Hopper
- * they are conv_sm90.c's and conv_quant_sm90.c's. */
+/* ConvPair, QLinearConvPair and QLinearConvChain on any architecture (conv_pair.cu,
+ * conv_pair_quant.cu, conv_chain_quant.cu); on Hopper they are conv_sm90.c's, conv_quant_sm90.c's
+ * and conv_chain_sm90.c's. */
 #include <string.h>
 
+#include "abi/conv_chain_quant.h"
 #include "abi/conv_pair.h"
 #include "abi/conv_pair_quant.h"
 #include "kernels/conv_patches.h"
@@ -110,10 +112,27 @@ static zc_status put_sum(zc_gen *g, const zc_dtype *types)
     return zc_gen_expr(g, "zx_sum", e, types, false);
 }
 
+/* Types of scales, which both share. */
+static zc_status put_scales(zc_gen *g, const zc_quant_roles roles[2])
+{
+    zc_dtype scales[2][3];
+    for (int i = 0; i < 2; i++) {
+        scales[i][0] = zc_gen_in_type(g, roles[i].in[ZC_GQ_A_SCALE]);
+        scales[i][1] = zc_gen_in_type(g, roles[i].in[ZC_GQ_B_SCALE]);
+        scales[i][2] = zc_gen_in_type(g, roles[i].y_scale);
+    }
+    if (memcmp(scales[0], scales[1], sizeof scales[0]) != 0)
+        return zc_gen_decline(g, "scales of several types");
+    zc_gen_type(g, "XS", scales[0][0]);
+    zc_gen_type(g, "WS", scales[0][1]);
+    zc_gen_type(g, "YS", scales[0][2]);
+    return ZC_OK;
+}
+
 zc_status zc_gen_conv_pair_quant(zc_gen *g)
 {
     static const char *const names[2][3] = {{"X0", "W0", "Y0"}, {"X1", "W1", "Y1"}};
-    zc_dtype results[2], scales[2][3];
+    zc_dtype results[2];
     zc_quant_roles roles[2];
     roles_of(g->step->op, roles);
     for (int i = 0; i < 2; i++) {
@@ -122,33 +141,26 @@ zc_status zc_gen_conv_pair_quant(zc_gen *g)
         zc_gen_type(g, names[i][0], zc_gen_in_type(g, r->in[ZC_GQ_A]));
         zc_gen_type(g, names[i][1], zc_gen_in_type(g, r->in[ZC_GQ_B]));
         zc_gen_type(g, names[i][2], results[i]);
-        scales[i][0] = zc_gen_in_type(g, r->in[ZC_GQ_A_SCALE]);
-        scales[i][1] = zc_gen_in_type(g, r->in[ZC_GQ_B_SCALE]);
-        scales[i][2] = zc_gen_in_type(g, r->y_scale);
     }
-    if (memcmp(scales[0], scales[1], sizeof scales[0]) != 0)
-        return zc_gen_decline(g, "scales of several types");
-    zc_gen_type(g, "XS", scales[0][0]);
-    zc_gen_type(g, "WS", scales[0][1]);
-    zc_gen_type(g, "YS", scales[0][2]);
+    ZC_TRY(put_scales(g, roles));
     zc_gen_type(g, "Y", zc_gen_out_type(g, 0));
     return put_sum(g, results);
 }
 
 static zc_status put_half(zc_launch *l, const zc_quant_roles *r, struct zc_conv_quant_half *h)
 {
-    const int64_t n = l->out[0].dims[3];
-    ZC_TRY(check_bias(l, r->bias));
-    *h = (struct zc_conv_quant_half){.x = l->in[r->in[ZC_GQ_A]].data,
+    const zc_tensor *w = &l->in[r->in[ZC_GQ_B]];
+    const int64_t n = w->dims[0];
+    *h = (struct zc_conv_quant_half){.x = r->in[ZC_GQ_A] < 0 ? NULL : l->in[r->in[ZC_GQ_A]].data,
                                      .x_scale = l->in[r->in[ZC_GQ_A_SCALE]].data,
                                      .x_zero = l->in[r->in[ZC_GQ_A_ZERO]].data,
-                                     .w = l->in[r->in[ZC_GQ_B]].data,
+                                     .w = w->data,
                                      .w_scale = l->in[r->in[ZC_GQ_B_SCALE]].data,
                                      .w_zero = l->in[r->in[ZC_GQ_B_ZERO]].data,
                                      .y_scale = l->in[r->y_scale].data,
                                      .y_zero = l->in[r->y_zero].data,
                                      .bias = zc_launch_in(l, r->bias),
-                                     .channels = l->in[r->in[ZC_GQ_A]].dims[3]};
+                                     .channels = w->dims[3]};
     ZC_TRY(zc_launch_step(l, r->in[ZC_GQ_B_SCALE], n, &h->w_scale_step));
     return zc_launch_step(l, r->in[ZC_GQ_B_ZERO], n, &h->w_zero_step);
 }
@@ -165,8 +177,66 @@ zc_status zc_launch_conv_pair_quant(zc_launch *l)
     p.total = zc_tensor_numel(y);
     if (p.total == 0) return ZC_OK;
     p.n = y->dims[3];
-    for (int i = 0; i < 2; i++) ZC_TRY(put_half(l, &roles[i], &p.half[i]));
+    for (int i = 0; i < 2; i++) {
+        ZC_TRY(check_bias(l, roles[i].bias));
+        ZC_TRY(put_half(l, &roles[i], &p.half[i]));
+    }
     ZC_TRY(put_windows(l, roles[0].in[ZC_GQ_B], &second, &p.window, p.second_in, p.second_stride));
     zc_dim3 grid = {zc_launch_blocks(p.total, BLOCK, 16 * l->sm_count), 1, 1};
     return zc_launch_kernel(l, 0, grid, BLOCK, 0, &p, sizeof p);
+}
+
+/* ---- one behind the other ---- */
+
+enum { HIDDEN_MOST = 48 << 10 /* channels of a pixel in shared memory */ };
+
+zc_status zc_gen_conv_chain_quant(zc_gen *g)
+{
+    zc_quant_roles roles[2];
+    roles_of(g->step->op, roles);
+    zc_gen_type(g, "X", zc_gen_in_type(g, roles[0].in[ZC_GQ_A]));
+    zc_gen_type(g, "W", zc_gen_in_type(g, roles[0].in[ZC_GQ_B]));
+    zc_gen_type(g, "H", zc_gen_in_type(g, roles[0].y_zero));
+    zc_gen_type(g, "V", zc_gen_in_type(g, roles[1].in[ZC_GQ_B]));
+    zc_gen_type(g, "PLAIN", zc_gen_plain_result(g));
+    zc_gen_type(g, "Y", zc_gen_out_type(g, 0));
+    ZC_TRY(put_scales(g, roles));
+    return g->declined[0] ? ZC_OK : zc_gen_epilogue(g);
+}
+
+static zc_status check_chain(zc_launch *l)
+{
+    const zc_tensor *x = &l->in[ZC_IN_QLinearConvChain_x], *w = &l->in[ZC_IN_QLinearConvChain_w],
+                    *v = &l->in[ZC_IN_QLinearConvChain_v], *y = &l->out[0];
+    char t[128], u[128];
+    bool fits = x->rank == 4 && w->rank == 4 && v->rank == 4 && y->rank == 4 &&
+                x->dims[0] == y->dims[0] && x->dims[3] == w->dims[3] && w->dims[0] == v->dims[3] &&
+                v->dims[0] == y->dims[3];
+    if (fits && w->dims[0] <= HIDDEN_MOST) return ZC_OK;
+    return zc_fail(l->diag, fits ? ZC_ERR_LIMIT : ZC_ERR_MODEL, l->subject,
+                   fits ? "too many channels between two convolutions (got %s and %s)"
+                        : "weights of two convolutions do not fit each other (got %s and %s)",
+                   zc_tensor_type_text(w, t, sizeof t), zc_tensor_type_text(v, u, sizeof u));
+}
+
+zc_status zc_launch_conv_chain_quant(zc_launch *l)
+{
+    const zc_tensor *x = &l->in[0], *w = &l->in[ZC_IN_QLinearConvChain_w], *y = &l->out[0];
+    struct zc_conv_chain_quant_params p = {.y = y->data};
+    zc_quant_roles roles[2];
+    zc_window_attrs a;
+    zc_window window;
+    int64_t group;
+    roles_of(l->op, roles);
+    ZC_TRY(check_chain(l));
+    if (zc_tensor_numel(y) == 0) return ZC_OK;
+    p.n = y->dims[3];
+    p.pixels = zc_dims_span(y->dims, 0, 3);
+    for (int i = 0; i < 2; i++) ZC_TRY(put_half(l, &roles[i], &p.half[i]));
+    zc_window_attrs_of(l->op, l->attrs, &a, &group);
+    zc_window_resolve(&a, 2, x->dims + 1, y->dims + 1, w->dims + 1, &window);
+    ZC_TRY(zc_launch_window(l, &window, &p.window));
+    ZC_TRY(zc_launch_epilogue(l, &p.fused));
+    zc_dim3 grid = {zc_launch_blocks(p.pixels, 1, 8 * l->sm_count), 1, 1};
+    return zc_launch_kernel(l, 0, grid, BLOCK, (uint32_t)w->dims[0], &p, sizeof p);
 }

@@ -40,6 +40,11 @@ zc_tensor_box zc_conv_patches(const zc_tensor *x, int64_t pitch, const zc_window
 /* Weights [Cout][taps ...][Cin], so many channels of a tap at once, or these dealt out
  * (zc_sm90_deal). */
 zc_tensor_box zc_conv_weights_box(const zc_tensor *weights, int channels, int dealt);
+/* What becomes of sums of a convolution of bytes, and of one that a step has beside it. */
+zc_status zc_launch_conv_quant(zc_launch *l, const zc_quant_roles *r,
+                               struct zc_gemm_quant_params *q);
+zc_status zc_launch_conv_quant_second(zc_launch *l, const zc_quant_roles *r,
+                                      struct zc_gq_second *s);
 /* Do input 0, these weights, the bias in input `bias` (-1: none) and the result fit each other? */
 zc_status zc_launch_conv_check(zc_launch *l, const zc_tensor *w, int bias);
 /* The weights' windows of input 0. */

@@ -244,10 +244,10 @@ double zc_conv_pair_quant_us(const zc_conv_work *first, const zc_conv_work *seco
 
 /* ---- the launch ---- */
 
-/* What becomes of sums. */
-static zc_status put_quant(zc_launch *l, const zc_quant_roles *r, const zc_tensor *w,
-                           struct zc_gemm_quant_params *q)
+zc_status zc_launch_conv_quant(zc_launch *l, const zc_quant_roles *r,
+                               struct zc_gemm_quant_params *q)
 {
+    const zc_tensor *w = &l->in[r->in[ZC_GQ_B]];
     for (int v = 0; v < ZC_GQ_OPERANDS; v++)
         if (r->in[v] >= 0) q->in[v] = zc_launch_in(l, r->in[v]);
     if (r->y_scale >= 0) {
@@ -269,18 +269,15 @@ static zc_status put_quant(zc_launch *l, const zc_quant_roles *r, const zc_tenso
     return ZC_OK;
 }
 
-/* Of the second convolution, where there is one. */
-static zc_status put_second_quant(zc_launch *l, struct zc_gq_second *s)
+zc_status zc_launch_conv_quant_second(zc_launch *l, const zc_quant_roles *r, struct zc_gq_second *s)
 {
-    zc_quant_roles r;
     int step;
-    if (!zc_quant_second_of(l->op, &r)) return ZC_OK;
-    ZC_TRY(zc_launch_step(l, r.in[ZC_GQ_B_SCALE], l->in[r.in[ZC_GQ_B]].dims[0], &step));
-    *s = (struct zc_gq_second){.a_scale = l->in[r.in[ZC_GQ_A_SCALE]].data,
-                               .b_scale = l->in[r.in[ZC_GQ_B_SCALE]].data,
-                               .y_scale = l->in[r.y_scale].data,
-                               .y_zero = l->in[r.y_zero].data,
-                               .bias = zc_launch_in(l, r.bias),
+    ZC_TRY(zc_launch_step(l, r->in[ZC_GQ_B_SCALE], l->in[r->in[ZC_GQ_B]].dims[0], &step));
+    *s = (struct zc_gq_second){.a_scale = l->in[r->in[ZC_GQ_A_SCALE]].data,
+                               .b_scale = l->in[r->in[ZC_GQ_B_SCALE]].data,
+                               .y_scale = l->in[r->y_scale].data,
+                               .y_zero = l->in[r->y_zero].data,
+                               .bias = zc_launch_in(l, r->bias),
                                .b_scale_step = step};
     return ZC_OK;
 }
@@ -290,12 +287,14 @@ static zc_status fill(zc_launch *l, const zc_tensor *w, zc_window *window,
                       struct zc_gemm_quant_sm90_params *p)
 {
     const zc_quant_roles r = zc_quant_roles_of(l->op);
+    zc_quant_roles second;
     memset(p, 0, sizeof *p);
     ZC_TRY(zc_launch_conv_check(l, w, r.bias));
     if (zc_tensor_numel(&l->out[0]) == 0) return ZC_OK;
     ZC_TRY(zc_launch_conv_window(l, w, window, &p->product.window));
-    ZC_TRY(put_quant(l, &r, w, &p->quant));
-    ZC_TRY(put_second_quant(l, &p->second));
+    ZC_TRY(zc_launch_conv_quant(l, &r, &p->quant));
+    if (zc_quant_second_of(l->op, &second))
+        ZC_TRY(zc_launch_conv_quant_second(l, &second, &p->second));
     p->product.g.m = p->quant.m;
     p->product.g.n = p->quant.n;
     p->product.g.k = w->dims[w->rank - 1];

@@ -11,13 +11,13 @@ enum {
     SIDE = 8, /* pixels of a box, which are 64 rows of a product */
     RIM = 1,  /* around it */
     SPAN = SIDE + 2 * RIM,
-    RIM_BYTES = SPAN * SPAN * ZC_SM90_LINE,
-    BOX = 13 * 1024, /* its place in a stage */
     TAPS = 9,
     STAGES_LEAST = 2,
     STAGES_MOST = 4,
     TAPS_LEAST = 3 /* stages of weights that do not stay */
 };
+
+_Static_assert(ZC_RIM_ROWS == SIDE * SIDE && ZC_RIM_BYTES == SPAN * SPAN * ZC_SM90_LINE, "a box");
 
 /* ---- the choice ---- */
 
@@ -51,9 +51,10 @@ static plan plan_of(const problem *q, const shape *s)
 {
     enum { BARRIERS = 2 * (int)sizeof(uint64_t) };
     const zc_sm90_problem *p = q->p;
-    plan l = {.boxes = s->tile_m / (SIDE * SIDE)};
+    plan l = {.boxes = s->tile_m / ZC_RIM_ROWS};
     l.groups = p->column_words && l.boxes > 2 ? 4 : 2;
-    const int64_t stage = l.boxes * BOX + BARRIERS, tap = s->tile_n * ZC_SM90_LINE + BARRIERS;
+    const int64_t stage = l.boxes * ZC_RIM_ROOM + BARRIERS,
+                  tap = s->tile_n * ZC_SM90_LINE + BARRIERS;
     const int64_t results = p->column_words
                                 ? zc_sm90_byte_smem(p, s->tile_m, s->tile_n, s->pingpong)
                                 : 2 * ZC_SM90_RESULTS;
@@ -73,7 +74,7 @@ static plan plan_of(const problem *q, const shape *s)
 static double tap_of(const shape *s, const plan *l, bool hidden)
 {
     const double per_cycle = 2048 * 0.8, reached = 0.9, l2 = 35;
-    const double boxes = (double)l->boxes * RIM_BYTES / TAPS;
+    const double boxes = (double)l->boxes * ZC_RIM_BYTES / TAPS;
     const double weights = l->stays ? 0 : s->tile_n * ZC_SM90_LINE;
     const double products = (double)s->tile_m * s->tile_n * ZC_SM90_DEPTH / per_cycle;
     const double read = (s->tile_m + (double)s->tile_n * l->boxes) * ZC_SM90_LINE;
@@ -138,8 +139,7 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
 
 /* ---- the specialisation ---- */
 
-/* Windows of 3 x 3 pixels around each pixel. */
-static bool has_rim(const zc_window_attrs *a, const zc_tensor *w)
+bool zc_conv_has_rim(const zc_window_attrs *a, const zc_tensor *w)
 {
     zc_auto_pad mode;
     bool fits = w->rank == 4 && !a->phases.n;
@@ -153,7 +153,7 @@ static bool has_rim(const zc_window_attrs *a, const zc_tensor *w)
     return fits;
 }
 
-static int64_t boxes_of(const int64_t *dims)
+int64_t zc_rim_boxes(const int64_t *dims)
 {
     return dims[0] * zc_ceil_div(dims[1], SIDE) * zc_ceil_div(dims[2], SIDE);
 }
@@ -162,14 +162,15 @@ zc_status zc_gen_conv_rim(zc_gen *g, const zc_window_attrs *a, const zc_tensor *
                           const zc_sm90_problem *p)
 {
     zc_tensor y;
-    if (!has_rim(a, w)) return zc_gen_decline(g, "windows other than 3 x 3 around each pixel");
+    if (!zc_conv_has_rim(a, w))
+        return zc_gen_decline(g, "windows other than 3 x 3 around each pixel");
     if (p->band) return zc_gen_decline(g, "groups");
     if (p->piece) return zc_gen_decline(g, "results that threads store");
     if (!zc_gen_static(zc_gen_out(g, 0))) return zc_gen_decline(g, "sides that only a run knows");
     zc_gen_tensor(zc_gen_out(g, 0), &y);
     const int64_t bytes = w->dims[3] * (int64_t)zc_dtype_bits(w->dtype) / 8;
     const problem q = {
-        .p = p, .boxes = boxes_of(y.dims), .lines = zc_ceil_div(bytes, ZC_SM90_LINE)};
+        .p = p, .boxes = zc_rim_boxes(y.dims), .lines = zc_ceil_div(bytes, ZC_SM90_LINE)};
     zc_gen_tensor_cores(g, "wgmma", zc_gen_in_type(g, 0));
     ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &q, ZC_COUNTOF(shapes)));
     if (g->declined[0]) return ZC_OK;
@@ -182,24 +183,29 @@ zc_status zc_gen_conv_rim(zc_gen *g, const zc_window_attrs *a, const zc_tensor *
 
 /* ---- the launch ---- */
 
-/* Of images of so many pixels as `of` has, boxes of so many a side. */
-static zc_tensor_box box_of(const void *data, zc_dtype dtype, int64_t channels, int64_t pitch,
-                            const zc_tensor *of, uint32_t side)
+zc_tensor_box zc_rim_box(const void *data, zc_dtype dtype, int64_t channels, int64_t pitch,
+                         const zc_tensor *of, bool rim)
 {
     const int64_t down = of->dims[1], across = of->dims[2];
     zc_tensor_box b = zc_sm90_box(data, dtype, channels, across, down, pitch, across * pitch);
     b.rank = 4;
     b.dims[3] = of->dims[0];
     b.strides[3] = b.strides[2] * down;
-    b.box[1] = b.box[2] = side;
+    b.box[1] = b.box[2] = rim ? SPAN : SIDE;
     b.box[3] = 1;
     return b;
 }
 
+void zc_rim_sides(const int64_t *dims, struct zc_gemm_sm90_params *p)
+{
+    p->by_side[0] = zc_divisor_of(zc_ceil_div(dims[2], SIDE));
+    p->by_side[1] = zc_divisor_of(zc_ceil_div(dims[1], SIDE));
+}
+
 static zc_status put_order(zc_launch *l, struct zc_gemm_sm90_params *p, zc_dim3 *grid)
 {
-    const int64_t *config = l->kernel->config, *dims = l->out[0].dims, rows = SIDE * SIDE;
-    const int64_t boxes = boxes_of(dims), most = (INT32_MAX - config[ZC_SM90_TILE_M]) / rows;
+    const int64_t *config = l->kernel->config, *dims = l->out[0].dims, rows = ZC_RIM_ROWS;
+    const int64_t boxes = zc_rim_boxes(dims), most = (INT32_MAX - config[ZC_SM90_TILE_M]) / rows;
     int64_t down = zc_ceil_div(boxes, config[ZC_SM90_TILE_M] / rows),
             across = zc_ceil_div(p->g.n, config[ZC_SM90_TILE_N]), tiles;
     if (p->g.m > INT32_MAX || boxes > most || !zc_mul_i64(down, across, &tiles) ||
@@ -208,8 +214,7 @@ static zc_status put_order(zc_launch *l, struct zc_gemm_sm90_params *p, zc_dim3 
                        "convolution too large (got %lld pixels of %lld channels)",
                        (long long)p->g.m, (long long)p->g.n);
     p->order = zc_sm90_order(down, across, config[ZC_SM90_RASTER]);
-    p->by_side[0] = zc_divisor_of(zc_ceil_div(dims[2], SIDE));
-    p->by_side[1] = zc_divisor_of(zc_ceil_div(dims[1], SIDE));
+    zc_rim_sides(dims, p);
     *grid = (zc_dim3){(uint32_t)limited(tiles, l->sm_count), 1, 1};
     return ZC_OK;
 }
@@ -219,10 +224,10 @@ zc_status zc_launch_conv_rim(zc_launch *l, const zc_tensor *weights, struct zc_g
 {
     const int64_t *config = l->kernel->config, tile = config[ZC_SM90_FUSED_TILE], n = p->g.n;
     const zc_tensor *x = &l->in[0], *y = &l->out[0];
-    zc_tensor_box a = box_of(x->data, x->dtype, p->g.k, zc_launch_in_pitch(l, 0), x, SPAN);
+    zc_tensor_box a = zc_rim_box(x->data, x->dtype, p->g.k, zc_launch_in_pitch(l, 0), x, true);
     zc_tensor_box b = zc_conv_weights_box(weights, (int)config[ZC_SM90_TILE_N],
                                           zc_sm90_dealt(n, y->dtype, config));
-    zc_tensor_box out = box_of(y->data, y->dtype, n, zc_launch_out_pitch(l, 0), y, SIDE);
+    zc_tensor_box out = zc_rim_box(y->data, y->dtype, n, zc_launch_out_pitch(l, 0), y, false);
     if (zc_dtype_bits(y->dtype) == 8)
         out.box[0] = (uint32_t)zc_sm90_byte_panel(config[ZC_SM90_TILE_N]);
     ZC_TRY(put_order(l, p, grid));
@@ -230,6 +235,7 @@ zc_status zc_launch_conv_rim(zc_launch *l, const zc_tensor *weights, struct zc_g
     ZC_TRY(zc_launch_tensor_map(l, &b, &p->b));
     ZC_TRY(zc_launch_tensor_map(l, &out, &p->y));
     if (tile < 0) return ZC_OK;
-    zc_tensor_box like = box_of(p->g.fused.in[tile], y->dtype, n, p->g.fused.pitch[tile], y, SIDE);
+    zc_tensor_box like =
+        zc_rim_box(p->g.fused.in[tile], y->dtype, n, p->g.fused.pitch[tile], y, false);
     return zc_launch_tensor_map(l, &like, &p->tile);
 }

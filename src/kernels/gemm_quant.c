@@ -14,6 +14,8 @@ zc_quant_roles zc_quant_roles_of(zc_op op)
         return (zc_quant_roles){{0, 1, 2, 3, 4, 5}, 6, 7, 8};
     case ZC_OP_QLinearConvPair:
         return (zc_quant_roles){{0, 1, 2, 3, 4, 5}, 6, 7, ZC_IN_QLinearConvPair_bias};
+    case ZC_OP_QLinearConvChain:
+        return (zc_quant_roles){{0, 1, 2, 3, 4, 5}, 6, 7, ZC_IN_QLinearConvChain_bias};
     default: /* MatMulInteger, ConvInteger */
         return (zc_quant_roles){{0, -1, 2, 1, -1, 3}, -1, -1, -1};
     }
@@ -21,8 +23,11 @@ zc_quant_roles zc_quant_roles_of(zc_op op)
 
 bool zc_quant_second_of(zc_op op, zc_quant_roles *out)
 {
-    *out = (zc_quant_roles){{8, 9, 10, 11, 12, 13}, 14, 15, ZC_IN_QLinearConvPair_second_bias};
-    return op == ZC_OP_QLinearConvPair;
+    if (op == ZC_OP_QLinearConvChain)
+        *out = (zc_quant_roles){{-1, 6, 7, 8, 9, 10}, 11, 12, ZC_IN_QLinearConvChain_second_bias};
+    else
+        *out = (zc_quant_roles){{8, 9, 10, 11, 12, 13}, 14, 15, ZC_IN_QLinearConvPair_second_bias};
+    return op == ZC_OP_QLinearConvPair || op == ZC_OP_QLinearConvChain;
 }
 
 static bool is_one(const zc_pvalue *v)
@@ -107,8 +112,7 @@ static double element(const zc_tensor *t, int64_t i)
  * scales have more than 31 bits. */
 static int words_of(const zc_gen *g, const zc_quant_roles *r, int64_t depth)
 {
-    const double sum = 255.0 * 255.0 * (double)depth, most = 0x1p21; /* far below 2^23: no sum of
-                                                                       256ths exceeds 32 bits */
+    const double sum = 255.0 * 255.0 * (double)depth;
     scaling s;
     int words = 1;
     if (!scaling_of(g, r, &s)) return 0;
@@ -117,9 +121,7 @@ static int words_of(const zc_gen *g, const zc_quant_roles *r, int64_t depth)
     for (int64_t i = 0; i < n; i++) {
         const double scale = element(&s.a, 0) * element(&s.b, i) / element(&s.y, 0);
         const double bias = biases ? fabs(element(&s.bias, i)) : 0;
-        if (!(scale >= ZC_REQUANT_LEAST && scale < ZC_REQUANT_END) || zc_requant_ties(scale) ||
-            scale * (sum + bias) >= most)
-            return 0;
+        if (!zc_requant_is_whole(scale, sum + bias)) return 0;
         if (scale >= 0x1p-9) words = 2;
     }
     return words;

@@ -1,6 +1,7 @@
 #include "kernels/gen.h"
 #include "base/number.h"
 #include "kernels/collapse.h"
+#include "op/nhwc.h"
 #include "op/scaled.h"
 
 #include <stdarg.h>
@@ -49,9 +50,8 @@ zc_dtype zc_gen_plain_result(const zc_gen *g)
 {
     const zc_dtype to = zc_scaled_to(g->step->op, g->attrs);
     if (to != ZC_NONE) return to;
-    if (g->step->op == ZC_OP_QLinearConv) return zc_gen_in_type(g, ZC_IN_QLinearConv_y_zero);
-    if (g->step->op == ZC_OP_QLinearConvPair)
-        return zc_gen_in_type(g, ZC_IN_QLinearConvPair_x0_zero);
+    if (zc_conv_plain_like(g->step->op) >= 0)
+        return zc_gen_in_type(g, zc_conv_plain_like(g->step->op));
     const unsigned others = ZC_OPF_WIDENS | ZC_OPF_QUANTISES;
     return g->info->flags & others ? zc_gen_read_type(g) : zc_gen_out_type(g, 0);
 }

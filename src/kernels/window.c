@@ -109,7 +109,7 @@ void zc_gen_phases(zc_gen *g, const zc_window_attrs *a, int axes)
 
 #define WINDOW_OPS(X)                                                                              \
     X(Conv) X(ConvInteger) X(QLinearConv) X(ConvImage) X(ConvTranspose) X(ScaledConv)
-#define PAIR_OPS(X) X(ConvPair) X(QLinearConvPair)
+#define PAIR_OPS(X) X(ConvPair) X(QLinearConvPair) X(QLinearConvChain)
 #define POOL_OPS(X) X(AveragePool) X(MaxPool) X(LpPool) X(MaxPoolNhwc) X(AveragePoolNhwc)
 
 bool zc_window_attrs_of(zc_op op, const void *attrs, zc_window_attrs *a, int64_t *group)

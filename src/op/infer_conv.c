@@ -38,14 +38,16 @@ zc_status zc_dt_qlinear_conv(zc_infer *f)
     return zc_infer_set_dtype(f, f->in[7].type.dtype);
 }
 
-/* What `run` says of one of the two convolutions of QLinearConvPair. */
-static zc_status half_of(zc_infer *f, bool second, zc_status (*run)(zc_infer *), zc_operand *out)
+/* What `run` says of one of the two convolutions of QLinearConvPair or QLinearConvChain; first:
+ * what it said of the first one, where that is asked for. */
+static zc_status half_of(zc_infer *f, bool second, const zc_operand *first,
+                         zc_status (*run)(zc_infer *), zc_operand *out)
 {
-    const zc_conv_half half = zc_conv_half_of(ZC_ATTRS(f, QLinearConvPair), second);
+    const zc_conv_half half = zc_conv_half_of(f->op, f->attrs, second);
     zc_operand in[ZC_QLINEAR_CONV_INPUTS] = {0};
     zc_infer inner = *f;
     for (int i = 0; i < ZC_QLINEAR_CONV_INPUTS; i++)
-        if (half.in[i] < f->nin) in[i] = f->in[half.in[i]];
+        if (half.in[i] < f->nin) in[i] = half.in[i] < 0 ? *first : f->in[half.in[i]];
     inner.op = ZC_OP_QLinearConv;
     inner.info = zc_op_get(inner.op);
     inner.attrs = &half.attrs;
@@ -60,7 +62,7 @@ zc_status zc_dt_qlinear_conv_pair(zc_infer *f)
     const zc_attrs_Pointwise sum = {.expr = ZC_ATTRS(f, QLinearConvPair)->sum};
     zc_operand both[2] = {0};
     zc_infer inner = *f;
-    for (int i = 0; i < 2; i++) ZC_TRY(half_of(f, i == 1, zc_dt_qlinear_conv, &both[i]));
+    for (int i = 0; i < 2; i++) ZC_TRY(half_of(f, i == 1, &both[0], zc_dt_qlinear_conv, &both[i]));
     inner.op = ZC_OP_Pointwise;
     inner.info = zc_op_get(inner.op);
     inner.attrs = &sum;
@@ -69,6 +71,13 @@ zc_status zc_dt_qlinear_conv_pair(zc_infer *f)
     ZC_TRY(zc_dt_pointwise(&inner));
     if (f->out[0].type.dtype == ZC_U8 || f->out[0].type.dtype == ZC_I8) return ZC_OK;
     return zc_infer_fail(f, "the sum gives %s, need bytes", zc_dtype_name(f->out[0].type.dtype));
+}
+
+zc_status zc_dt_qlinear_conv_chain(zc_infer *f)
+{
+    zc_operand both[2] = {0};
+    for (int i = 0; i < 2; i++) ZC_TRY(half_of(f, i == 1, &both[0], zc_dt_qlinear_conv, &both[i]));
+    return zc_infer_set_dtype(f, both[1].type.dtype);
 }
 
 /* ---- convolutions ---- */
@@ -194,20 +203,40 @@ zc_status zc_infer_qlinear_conv(zc_infer *f)
     return zc_infer_conv_pool(f);
 }
 
+/* The second convolution's weights, of a result of this rank. */
+static zc_status check_points(zc_infer *f, int i, int rank)
+{
+    const zc_type *v = zc_in(f, i);
+    if (rank != v->rank)
+        return zc_infer_fail(f, "the second convolution has a wrong rank (got %d, need %d)",
+                             v->rank, rank);
+    for (int d = 1; d < rank - 1; d++)
+        if (!zc_dim_is(v->dims[d], 1))
+            return zc_infer_fail(f, "the second convolution's windows are not points");
+    return ZC_OK;
+}
+
 zc_status zc_infer_qlinear_conv_pair(zc_infer *f)
 {
     zc_operand both[2] = {{.vals = {.n = -1}}, {.vals = {.n = -1}}};
-    for (int i = 0; i < 2; i++) ZC_TRY(half_of(f, i == 1, zc_infer_qlinear_conv, &both[i]));
-    const zc_type *y = &both[0].type, *v = zc_in(f, ZC_IN_QLinearConvPair_v);
-    if (y->rank != v->rank)
-        return zc_infer_fail(f, "the second convolution has a wrong rank (got %d, need %d)",
-                             v->rank, y->rank);
-    for (int d = 1; d < v->rank - 1; d++)
-        if (!zc_dim_is(v->dims[d], 1))
-            return zc_infer_fail(f, "the second convolution's windows are not points");
+    for (int i = 0; i < 2; i++)
+        ZC_TRY(half_of(f, i == 1, &both[0], zc_infer_qlinear_conv, &both[i]));
+    const zc_type *y = &both[0].type;
+    ZC_TRY(check_points(f, ZC_IN_QLinearConvPair_v, y->rank));
     for (int d = 0; d < y->rank; d++)
         ZC_TRY(
             zc_infer_same(f, both[1].type.dims[d], y->dims[d], "dimensions of both convolutions"));
+    return zc_infer_set(f, 0, y->rank, y->dims);
+}
+
+zc_status zc_infer_qlinear_conv_chain(zc_infer *f)
+{
+    zc_operand both[2] = {{.vals = {.n = -1}}, {.vals = {.n = -1}}};
+    ZC_TRY(half_of(f, false, NULL, zc_dt_qlinear_conv, &both[0]));
+    for (int i = 0; i < 2; i++)
+        ZC_TRY(half_of(f, i == 1, &both[0], zc_infer_qlinear_conv, &both[i]));
+    const zc_type *y = &both[1].type;
+    ZC_TRY(check_points(f, ZC_IN_QLinearConvChain_v, y->rank));
     return zc_infer_set(f, 0, y->rank, y->dims);
 }
 

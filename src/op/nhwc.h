@@ -54,30 +54,61 @@ static inline zc_attrs_Conv zc_nchw_qlinear_conv(const zc_attrs_QLinearConv *a)
     return (zc_attrs_Conv)ZC_NCHW_CONV(a);
 }
 
-/* One of the two QLinearConv of QLinearConvPair: its attributes, and which inputs are its own. */
+/* One of the two QLinearConv of QLinearConvPair or QLinearConvChain: its attributes, and which
+ * inputs are its own; -1: what the first one gives. */
 enum { ZC_QLINEAR_CONV_INPUTS = 9 };
 typedef struct zc_conv_half {
     zc_attrs_QLinearConv attrs;
     int in[ZC_QLINEAR_CONV_INPUTS];
 } zc_conv_half;
 
-static inline zc_conv_half zc_conv_half_of(const zc_attrs_QLinearConvPair *a, bool second)
+#define ZC_FIRST_HALF(a)                                                                           \
+    {                                                                                              \
+        .auto_pad = (a)->auto_pad, .channels_last = 1, .dilations = (a)->dilations, .group = 1,    \
+        .kernel_shape = (a)->kernel_shape, .pads = (a)->pads, .pool_auto_pad = "NOTSET",           \
+        .strides = (a)->strides, .taps_first = 1                                                   \
+    }
+
+/* That of points. */
+static inline zc_attrs_QLinearConv zc_second_half(zc_ints strides)
 {
-    zc_conv_half h = {.attrs = {.auto_pad = second ? "NOTSET" : a->auto_pad,
-                                .channels_last = 1,
-                                .group = 1,
-                                .pool_auto_pad = "NOTSET",
-                                .strides = second ? a->second_strides : a->strides,
-                                .taps_first = 1}};
-    const int last = ZC_QLINEAR_CONV_INPUTS - 1;
-    const int first = second ? ZC_IN_QLinearConvPair_z : ZC_IN_QLinearConvPair_x;
-    for (int i = 0; i < last; i++) h.in[i] = first + i;
-    h.in[last] = second ? ZC_IN_QLinearConvPair_second_bias : ZC_IN_QLinearConvPair_bias;
-    if (second) return h;
-    h.attrs.dilations = a->dilations;
-    h.attrs.kernel_shape = a->kernel_shape;
-    h.attrs.pads = a->pads;
-    return h;
+    return (zc_attrs_QLinearConv){.auto_pad = "NOTSET",
+                                  .channels_last = 1,
+                                  .group = 1,
+                                  .pool_auto_pad = "NOTSET",
+                                  .strides = strides,
+                                  .taps_first = 1};
+}
+
+static inline zc_conv_half zc_pair_half_of(const zc_attrs_QLinearConvPair *a, bool second)
+{
+    if (second)
+        return (zc_conv_half){zc_second_half(a->second_strides),
+                              {8, 9, 10, 11, 12, 13, 14, 15, ZC_IN_QLinearConvPair_second_bias}};
+    return (zc_conv_half){ZC_FIRST_HALF(a), {0, 1, 2, 3, 4, 5, 6, 7, ZC_IN_QLinearConvPair_bias}};
+}
+
+static inline zc_conv_half zc_chain_half_of(const zc_attrs_QLinearConvChain *a, bool second)
+{
+    if (second)
+        return (zc_conv_half){zc_second_half((zc_ints){0}),
+                              {-1, 6, 7, 8, 9, 10, 11, 12, ZC_IN_QLinearConvChain_second_bias}};
+    return (zc_conv_half){ZC_FIRST_HALF(a), {0, 1, 2, 3, 4, 5, 6, 7, ZC_IN_QLinearConvChain_bias}};
+}
+
+static inline zc_conv_half zc_conv_half_of(zc_op op, const void *attrs, bool second)
+{
+    return op == ZC_OP_QLinearConvChain ? zc_chain_half_of(attrs, second)
+                                        : zc_pair_half_of(attrs, second);
+}
+
+/* The input whose type a convolution's result has before an epilogue; -1: its output's. */
+static inline int zc_conv_plain_like(zc_op op)
+{
+    return op == ZC_OP_QLinearConv        ? (int)ZC_IN_QLinearConv_y_zero
+           : op == ZC_OP_QLinearConvChain ? (int)ZC_IN_QLinearConvChain_y_zero
+           : op == ZC_OP_QLinearConvPair  ? (int)ZC_IN_QLinearConvPair_x0_zero
+                                          : -1;
 }
 
 /* Of a convolution of images: ConvImage or QLinearConv. */
@@ -183,7 +214,7 @@ static inline bool zc_conv_channels_last(zc_op op, const void *attrs)
     if (op == ZC_OP_ConvInteger) return ((const zc_attrs_ConvInteger *)attrs)->channels_last != 0;
     if (op == ZC_OP_QLinearConv) return ((const zc_attrs_QLinearConv *)attrs)->channels_last != 0;
     if (op == ZC_OP_ScaledConv) return ((const zc_attrs_ScaledConv *)attrs)->channels_last != 0;
-    return op == ZC_OP_ConvNhwc || op == ZC_OP_QLinearConvPair;
+    return op == ZC_OP_ConvNhwc || op == ZC_OP_QLinearConvPair || op == ZC_OP_QLinearConvChain;
 }
 
 static inline bool zc_conv_taps_first(zc_op op, const void *attrs)
@@ -191,7 +222,7 @@ static inline bool zc_conv_taps_first(zc_op op, const void *attrs)
     if (op == ZC_OP_ConvInteger) return ((const zc_attrs_ConvInteger *)attrs)->taps_first != 0;
     if (op == ZC_OP_QLinearConv) return ((const zc_attrs_QLinearConv *)attrs)->taps_first != 0;
     if (op == ZC_OP_ScaledConv) return ((const zc_attrs_ScaledConv *)attrs)->taps_first != 0;
-    return op == ZC_OP_QLinearConvPair ||
+    return op == ZC_OP_QLinearConvPair || op == ZC_OP_QLinearConvChain ||
            (op == ZC_OP_ConvNhwc && ((const zc_attrs_ConvNhwc *)attrs)->taps_first);
 }
 

@@ -26,4 +26,12 @@ static inline double zc_requant_scale(double scale)
     return (2 * floor(scale * 0x1p39) + 1) * 0x1p-40;
 }
 
+/* Do sums of up to this magnitude become bytes by whole numbers on a GPU? Far below 2^23: no sum of
+ * 256ths then exceeds 32 bits. */
+static inline bool zc_requant_is_whole(double scale, double sum)
+{
+    return scale >= ZC_REQUANT_LEAST && scale < ZC_REQUANT_END && !zc_requant_ties(scale) &&
+           scale * sum < 0x1p21;
+}
+
 #endif

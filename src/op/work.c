@@ -92,6 +92,14 @@ static double pair_of_convolutions(const step *s)
     return convolution(s) + (v->rank == 4 ? 2 * elements(&s->out[0]) * (double)v->dims[3] : 0);
 }
 
+/* Each of the second one's products has a channel that all of the first one's weights made. */
+static double chain_of_convolutions(const step *s)
+{
+    const zc_tensor *w = &s->in[ZC_IN_QLinearConvChain_w], *v = &s->in[ZC_IN_QLinearConvChain_v];
+    if (v->rank < 1 || v->dims[0] < 1) return 0;
+    return 2 * elements(&s->out[0]) / (double)v->dims[0] * (elements(w) + elements(v));
+}
+
 /* Each element of x goes to as many of the result as a channel has weights. */
 static double transposed_convolution(const step *s)
 {
@@ -181,6 +189,7 @@ static const struct {
     {ZC_OP_ConvImage, image_convolution},
     {ZC_OP_ConvPair, pair_of_convolutions},
     {ZC_OP_QLinearConvPair, pair_of_convolutions},
+    {ZC_OP_QLinearConvChain, chain_of_convolutions},
     {ZC_OP_ConvTranspose, transposed_convolution},
     {ZC_OP_Attention, attention},
     {ZC_OP_RNN, recurrent},

@@ -2,75 +2,19 @@
  * behind opt_epilogue the sum is part of the last convolution of a block, and its other byte is the
  * result of a shortcut, whose windows are points (QLinearConvPair). */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ir/index.h"
 #include "kernels/conv_cost.h"
-#include "op/affine.h"
 #include "op/nhwc.h"
+#include "passes/conv_bytes.h"
 #include "passes/cost.h"
 #include "passes/passes.h"
 #include "passes/query.h"
-
-enum { PIECE = 16 /* channels that the copy engine can address */ };
 
 typedef struct pairing {
     zc_index x;
     zc_pass *p;
 } pairing;
-
-static const zc_tensor *weights_of(const zc_graph *g, const zc_node *n)
-{
-    return zc_val(g, n->in[ZC_IN_QLinearConv_w])->data;
-}
-
-/* A plain one over two axes, channels last, without zero points of what it multiplies? */
-static bool is_plain(const zc_graph *g, const zc_node *n)
-{
-    if (n->op != ZC_OP_QLinearConv) return false;
-    const zc_attrs_QLinearConv *a = n->attrs;
-    const zc_tensor *w = weights_of(g, n);
-    return a->channels_last && a->taps_first && a->group == 1 && !a->band && !a->pool_shape.n &&
-           w && w->rank == 4 && w->dims[0] % PIECE == 0 && w->dims[3] % PIECE == 0 &&
-           zc_is_splat(g, n->in[ZC_IN_QLinearConv_x_zero], 0) &&
-           zc_is_splat(g, n->in[ZC_IN_QLinearConv_w_zero], 0);
-}
-
-/* Are its windows points, without padding? */
-static bool is_of_points(const zc_graph *g, const zc_node *n)
-{
-    const zc_attrs_QLinearConv *a = n->attrs;
-    const zc_tensor *w = weights_of(g, n);
-    bool plain = w->dims[1] == 1 && w->dims[2] == 1 && strcmp(a->auto_pad, "NOTSET") == 0;
-    for (int i = 0; i < a->pads.n; i++) plain = plain && a->pads.v[i] == 0;
-    return plain;
-}
-
-/* Have their operands the same types, and both a bias or none? */
-static bool are_alike(const zc_graph *g, const zc_node *a, const zc_node *b)
-{
-    bool alike = !zc_node_in(a, ZC_IN_QLinearConv_bias) == !zc_node_in(b, ZC_IN_QLinearConv_bias);
-    for (int i = 0; i < ZC_IN_QLinearConv_y_zero; i++)
-        alike = alike && zc_val(g, a->in[i])->type.dtype == zc_val(g, b->in[i])->type.dtype;
-    return alike;
-}
-
-/* Is n's epilogue a sum of its own byte and one other? */
-static bool is_sum(const pairing *p, const zc_node *n)
-{
-    const zc_graph *g = p->x.g;
-    const char *text = zc_op_epilogue(zc_op_get(n->op), n->attrs);
-    if (!text || n->nin != ZC_QLINEAR_CONV_INPUTS + 1) return false;
-    const zc_dtype types[] = {zc_val(g, n->in[ZC_IN_QLinearConv_y_zero])->type.dtype,
-                              zc_val(g, n->in[ZC_QLINEAR_CONV_INPUTS])->type.dtype};
-    zc_affine sum;
-    zc_expr *e = zc_calloc(1, sizeof *e);
-    bool is = e && zc_expr_parse(text, types, 2, NULL, 0, e, n->name, NULL) == ZC_OK &&
-              zc_affine_of(e, e->result[0], &sum) && sum.x[0] == 0 && sum.x[1] == 1;
-    free(e);
-    return is;
-}
 
 /* The convolution whose byte is the other one, which nobody else reads; NULL: it is made otherwise.
  */
@@ -81,12 +25,12 @@ static const zc_node *other_of(const pairing *p, zc_nid at)
     const zc_vid v = zc_node_in(n, ZC_QLINEAR_CONV_INPUTS);
     const zc_nid id = v ? zc_producer(g, v) : 0;
     const zc_node *other = id ? zc_node_at(g, id) : NULL;
-    const bool fits = other && is_plain(g, other) && is_of_points(g, other) &&
+    const bool fits = other && zc_bytes_plain(g, other) && zc_bytes_points(g, other) &&
                       !zc_op_epilogue(zc_op_get(other->op), other->attrs) &&
                       p->x.uses.data[v] == 1 &&
                       zc_index_place(&p->x, id)->block == zc_index_place(&p->x, at)->block &&
                       zc_same_shape(&zc_val(g, v)->type, &zc_val(g, n->out[0])->type);
-    return fits && are_alike(g, n, other) ? other : NULL;
+    return fits && zc_bytes_alike(g, n, other) ? other : NULL;
 }
 
 /* Is one step held to take no longer than two and a launch? What the second's result takes to be
@@ -111,7 +55,7 @@ static bool join(pairing *p, zc_nid at, const zc_node *other)
     const char *sum = a->epilogue;
     zc_vid in[2 * ZC_QLINEAR_CONV_INPUTS] = {0};
     for (int i = 0; i < 2; i++) {
-        const zc_conv_half half = zc_conv_half_of(&(zc_attrs_QLinearConvPair){0}, i == 1);
+        const zc_conv_half half = zc_pair_half_of(&(zc_attrs_QLinearConvPair){0}, i == 1);
         for (int j = 0; j < ZC_QLINEAR_CONV_INPUTS; j++)
             in[half.in[j]] = zc_node_in(zc_node_at(g, ids[i]), j);
     }
@@ -136,9 +80,9 @@ static bool visit(zc_graph *g, zc_nid id, void *user)
 {
     pairing *p = user;
     const zc_node *n = zc_node_at(g, id);
-    if (!is_plain(g, n) || !zc_op_epilogue(zc_op_get(n->op), n->attrs)) return true;
+    if (!zc_bytes_plain(g, n) || !zc_op_epilogue(zc_op_get(n->op), n->attrs)) return true;
     const zc_node *other = other_of(p, id);
-    return !other || !is_sum(p, n) || !is_worth_it(g, n, other) || join(p, id, other);
+    return !other || !zc_bytes_sum(g, n) || !is_worth_it(g, n, other) || join(p, id, other);
 }
 
 zc_status zc_pass_opt_pair_bytes(zc_pass *p)

@@ -5,7 +5,8 @@
 // Z_ZERO_A, windows of Z_DOWN x Z_ACROSS taps, of Z_TAP_STEPS steps each, reach beyond images, where the copy engine puts zeros in
 // the place of zero points; Z_WHOLES: sums become bytes by whole numbers, of scales of so many words; with Z_PAIR
 // (zc/sm90_rows.cuh) there are no zero points, and the other byte of the sum is the second pair's result. A template that has the
-// other operand of Z_FUSED_SUM in pairs defines ZC_GQ_SUM.
+// other operand of Z_FUSED_SUM in pairs defines ZC_GQ_SUM, one that has two products ZC_GQ_SECOND, the type of the bytes that
+// zc_gq_second's become.
 #pragma once
 #include "zc/gemm_quant.cuh"
 #include "zc/fused.cuh"
@@ -50,12 +51,12 @@ struct zc_gq_columns {
         scale[at] = column.scale;
         more[at] = column.more;
     }
-    // at: even.
-    ZC_MEMBER void get(int at, zc_gq_column (&two)[2]) const {
-        const auto s = *(const zc_vec<decltype(zc_gq_column::scale), 2> *)(scale + at);
-        const auto m = *(const zc_vec<decltype(zc_gq_column::more), 2> *)(more + at);
+    // N neighbours from a multiple of N on, two or four.
+    template <int N> ZC_MEMBER void get(int at, zc_gq_column (&out)[N]) const {
+        const auto s = *(const zc_vec<decltype(zc_gq_column::scale), N> *)(scale + at);
+        const auto m = *(const zc_vec<decltype(zc_gq_column::more), N> *)(more + at);
 #pragma unroll
-        for (int i = 0; i < 2; i++) two[i] = {s.v[i], m.v[i]};
+        for (int i = 0; i < N; i++) out[i] = {s.v[i], m.v[i]};
     }
 };
 // Of zero points, where there are any: its own, and what A's is multiplied by.
@@ -167,8 +168,8 @@ Z_FUSED_INPUTS(ZC_GQ_TYPE)
 #undef ZC_GQ_TYPE
 #endif
 
-// What becomes of the second pair's sums.
-#ifdef Z_PAIR
+// What becomes of the sums of zc_gq_second's operands.
+#ifdef ZC_GQ_SECOND
 ZC_DEV zc_gq_own zc_gq_ask(const zc_gq_second &p, i64 col) {
     zc_gq_own own;
     own.scale = zc_load_factor<Z_B_SCALE>(p.b_scale, col * p.b_scale_step);
@@ -179,7 +180,7 @@ ZC_DEV zc_gq_own zc_gq_ask(const zc_gq_second &p, i64 col) {
     return own;
 }
 ZC_DEV zc_gq_shared zc_gq_share(const zc_gq_second &p) {
-    const i32 zero = Z_ZERO_Y ? (i32)zc_load_factor<zc_gq_other>(p.y_zero, 0) : 0;
+    const i32 zero = Z_ZERO_Y ? (i32)zc_load_factor<ZC_GQ_SECOND>(p.y_zero, 0) : 0;
     const f64 y = (f64)zc_load_factor<Z_Y_SCALE>(p.y_scale, 0);
     return {(f64)zc_load_factor<Z_A_SCALE>(p.a_scale, 0), y, 1 / y, zero + ZC_GQ_LEAST}; // its bytes count from 0
 }
@@ -211,7 +212,7 @@ ZC_DEV u32 zc_gq_bits(u32 two) { return two; }
 template <class T> ZC_DEV u32 zc_gq_bits(const zc_vec<T, 2> &two) { return *(const u16 *)&two; }
 // Four bytes.
 template <bool UPPER, class TWO> ZC_DEV u32 zc_gq_word(const TWO &a, const TWO &b) {
-    return zc_permute(zc_gq_bits(a), zc_gq_bits(b), UPPER ? 0x7531 : 0x5410);
+    return UPPER ? zc_upper_bytes(zc_gq_bits(a), zc_gq_bits(b)) : zc_permute(zc_gq_bits(a), zc_gq_bits(b), 0x5410);
 }
 // What a sum of two bytes needs of all results.
 #ifndef ZC_GQ_SUM

@@ -73,6 +73,7 @@ template <int WORDS> ZC_DEV i32 zc_whole(i32 sum, const zc_whole_scale<WORDS> &s
 ZC_DEV u32 zc_saturated_wholes(u8, i32 a, i32 b) { return zc_saturated_u16x2(a, b); }
 ZC_DEV u32 zc_saturated_wholes(i8, i32 a, i32 b) { return zc_saturated_s16x2(a, b); }
 ZC_DEV u16 zc_upper_bytes(u32 two) { return (u16)zc_permute(two, 0, 0x4431); }
+ZC_DEV u32 zc_upper_bytes(u32 low, u32 high) { return zc_permute(low, high, 0x7531); }
 
 // Sums of two bytes, y = rint(a x + (b other + c)) from the least y on. A byte in the last digits of 2^23 is a float without a
 // conversion; signed bytes, which have no such place, count from -128 on.

@@ -3,7 +3,8 @@
  *
  * ZC_WGMMA(name, n, TYPE, across) defines `void name(SUM (&d)[n / 2], u64 a, u64 b, bool add)`: the product of
  * 64 x 16 elements of A by n x 16 of B. n is a number 8, 16 ... 256, TYPE F16 or BF16; sums are f32. A lies along the
- * summed axis; B too, or with `across` 1 its columns are contiguous. Without add, d is overwritten.
+ * summed axis; B too, or with `across` 1 its columns are contiguous. Without add, d is overwritten; called without the argument it is not even read, so
+ * that nothing is kept for it.
  * ZC_WGMMA_ACROSS(name, n, TYPE, across_a, across): with across_a 1, A's rows are contiguous instead, 64 of them a line.
  *
  * ZC_WGMMA_ALONG(name, n, TYPE): the same for TYPE TF32, of 8 elements instead of 16, and E4M3, S8, S8U8 (of A and of B),
@@ -66,7 +67,7 @@
 #define ZC_WGMMA_TEXT_248 ZC_WGMMA_TEXT_240 ", %120, %121, %122, %123"
 #define ZC_WGMMA_TEXT_256 ZC_WGMMA_TEXT_248 ", %124, %125, %126, %127"
 
-#define ZC_WGMMA_FOUR(c, d, i) "+" c(d[i]), "+" c(d[i + 1]), "+" c(d[i + 2]), "+" c(d[i + 3])
+#define ZC_WGMMA_FOUR(c, d, i) c(d[i]), c(d[i + 1]), c(d[i + 2]), c(d[i + 3])
 #define ZC_WGMMA_SUMS_8(c, d) ZC_WGMMA_FOUR(c, d, 0)
 #define ZC_WGMMA_SUMS_16(c, d) ZC_WGMMA_SUMS_8(c, d), ZC_WGMMA_FOUR(c, d, 4)
 #define ZC_WGMMA_SUMS_24(c, d) ZC_WGMMA_SUMS_16(c, d), ZC_WGMMA_FOUR(c, d, 8)
@@ -147,13 +148,15 @@
 
 #define ZC_WGMMA_ADD(a, b, add, ...) add
 #define ZC_WGMMA_FACTORS(a, b, ...) a ", " b
+#define ZC_WGMMA_CODE(op, end, n)                                                                                      \
+    "{ .reg .pred p; setp.ne.b32 p, " ZC_WGMMA_REST_##n(ZC_WGMMA_ADD) ", 0;\n"                                         \
+    "wgmma.mma_async.sync.aligned.m64n" #n op " {" ZC_WGMMA_TEXT_##n "}, " ZC_WGMMA_REST_##n(ZC_WGMMA_FACTORS) ", p" end "; }"
 #define ZC_WGMMA_BODY(op, end, c, SUM, name, n)                                                                        \
     ZC_INLINE void name(SUM (&d)[n / 2], u64 a, u64 b, bool add) {                                                     \
-        asm volatile("{ .reg .pred p; setp.ne.b32 p, " ZC_WGMMA_REST_##n(ZC_WGMMA_ADD) ", 0;\n"                        \
-                     "wgmma.mma_async.sync.aligned.m64n" #n op " {" ZC_WGMMA_TEXT_##n "}, "                            \
-                     ZC_WGMMA_REST_##n(ZC_WGMMA_FACTORS) ", p" end "; }"                                               \
-                     : ZC_WGMMA_SUMS_##n(c, d)                                                                         \
-                     : "l"(a), "l"(b), "r"((u32)add));                                                                 \
+        asm volatile(ZC_WGMMA_CODE(op, end, n) : ZC_WGMMA_SUMS_##n("+" c, d) : "l"(a), "l"(b), "r"((u32)add));         \
+    }                                                                                                                  \
+    ZC_INLINE void name(SUM (&d)[n / 2], u64 a, u64 b) {                                                               \
+        asm volatile(ZC_WGMMA_CODE(op, end, n) : ZC_WGMMA_SUMS_##n("=" c, d) : "l"(a), "l"(b), "r"(0u));               \
     }
 #define ZC_WGMMA_DEFINE(op, flags, c, SUM, name, n, across_a, across)                                                  \
     ZC_WGMMA_BODY(op, flags #across_a ", " #across, c, SUM, name, n)
@@ -172,20 +175,27 @@
         asm volatile("{ .reg .pred p; setp.ne.b32 p, " ZC_WGMMA_REST_##n(ZC_WGMMA_SPARSE_ADD) ", 0;\n"                 \
                      "wgmma.mma_async.sp.sync.aligned.m64n" #n ZC_WGMMA_SPARSE_##TYPE " {" ZC_WGMMA_TEXT_##n "}, "      \
                      ZC_WGMMA_REST_##n(ZC_WGMMA_SPARSE_FACTORS) ", " #selector ", p, 1, 1, 0, 0; }"                    \
-                     : ZC_WGMMA_SUMS_##n("f", d)                                                                       \
+                     : ZC_WGMMA_SUMS_##n("+f", d)                                                                      \
                      : "l"(a), "l"(b), "r"(places), "r"((u32)add));                                                    \
     }
 #define ZC_WGMMA_SPARSE(name, n, TYPE, selector) ZC_WGMMA_SPARSE_OF(name, n, TYPE, selector)
 
 #define ZC_WGMMA_HELD_ADD(a0, a1, a2, a3, b, add) add
 #define ZC_WGMMA_HELD_FACTORS(a0, a1, a2, a3, b, add) "{" a0 ", " a1 ", " a2 ", " a3 "}, " b
+#define ZC_WGMMA_HELD_CODE(op, flags, n, across)                                                                       \
+    "{ .reg .pred p; setp.ne.b32 p, " ZC_WGMMA_REST_##n(ZC_WGMMA_HELD_ADD) ", 0;\n"                                     \
+    "wgmma.mma_async.sync.aligned.m64n" #n op " {" ZC_WGMMA_TEXT_##n "}, "                                              \
+    ZC_WGMMA_REST_##n(ZC_WGMMA_HELD_FACTORS) ", p" flags #across "; }"
 #define ZC_WGMMA_HELD_DEFINE(op, flags, c, SUM, name, n, across)                                                       \
     ZC_INLINE void name(SUM (&d)[n / 2], const u32 (&a)[4], u64 b, bool add) {                                         \
-        asm volatile("{ .reg .pred p; setp.ne.b32 p, " ZC_WGMMA_REST_##n(ZC_WGMMA_HELD_ADD) ", 0;\n"                   \
-                     "wgmma.mma_async.sync.aligned.m64n" #n op " {" ZC_WGMMA_TEXT_##n "}, "                            \
-                     ZC_WGMMA_REST_##n(ZC_WGMMA_HELD_FACTORS) ", p" flags #across "; }"                                \
-                     : ZC_WGMMA_SUMS_##n(c, d)                                                                         \
+        asm volatile(ZC_WGMMA_HELD_CODE(op, flags, n, across)                                                          \
+                     : ZC_WGMMA_SUMS_##n("+" c, d)                                                                     \
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"((u32)add));                             \
+    }                                                                                                                  \
+    ZC_INLINE void name(SUM (&d)[n / 2], const u32 (&a)[4], u64 b) {                                                   \
+        asm volatile(ZC_WGMMA_HELD_CODE(op, flags, n, across)                                                          \
+                     : ZC_WGMMA_SUMS_##n("=" c, d)                                                                     \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(0u));                                   \
     }
 #define ZC_WGMMA_HELD_OF(name, n, TYPE, across) ZC_WGMMA_##TYPE(ZC_WGMMA_HELD_DEFINE, name, n, across)
 #define ZC_WGMMA_HELD(name, n, TYPE, across) ZC_WGMMA_HELD_OF(name, n, TYPE, across)

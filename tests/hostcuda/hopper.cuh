@@ -283,6 +283,10 @@ template <int N> ZC_INLINE void zc_wgmma_wait(ZC_HOST_LINE)
                       "columns that products of integers have");                                   \
         zc_host_product p = {ZC_HOST_WGMMA_##TYPE, line.number, n, 0, 0, add, a, b};               \
         zc_host_call->wgmma(&p, 0, (f32 *)d);                                                      \
+    }                                                                                              \
+    ZC_INLINE void name(ZC_HOST_SUM_##TYPE(&d)[(n) / 2], u64 a, u64 b, ZC_HOST_LINE)               \
+    {                                                                                              \
+        name(d, a, b, false, line);                                                                \
     }
 #define ZC_HOST_SUM_F16  f32
 #define ZC_HOST_SUM_BF16 f32
@@ -302,6 +306,10 @@ template <int N> ZC_INLINE void zc_wgmma_wait(ZC_HOST_LINE)
         static_assert((n) % 8 == 0 && (n) >= 8 && (n) <= 256, "8, 16 ... 256 columns");            \
         zc_host_product p = {ZC_HOST_WGMMA_##TYPE, line.number, n, 0, across, add, 0, b};          \
         zc_host_call->wgmma(&p, a, (f32 *)d);                                                      \
+    }                                                                                              \
+    ZC_INLINE void name(ZC_HOST_SUM_##TYPE(&d)[(n) / 2], const u32(&a)[4], u64 b, ZC_HOST_LINE)    \
+    {                                                                                              \
+        name(d, a, b, false, line);                                                                \
     }
 
 #define ZC_WGMMA_SPARSE(name, n, TYPE, selector) ZC_HOST_WGMMA_SPARSE(name, n, TYPE, selector)

@@ -83,6 +83,31 @@ static void qlinear_conv_pair(void **state)
 #undef FIRST
 }
 
+static void qlinear_conv_chain(void **state)
+{
+#define FIRST  "f32[] 1; u8[] 0; i8[2,1,1,1] 2 3; f32[] 1; i8[] 0; f32[] 1; u8[] 4; "
+#define SECOND "i8[1,1,1,2] 10 1; f32[] 1; i8[] 0; f32[] 2; u8[] 1"
+#define OTHERS "f32[]; u8[]; i8[16,3,3,8]; f32[16]; i8[]; f32[]; i8[]; "
+    (void)state;
+    /* h = 2 x + 4 and 3 x + 4, which count from 4 on: (20 x + 3 x) / 2 + 1; with biases of 1 and 4
+     */
+    op_eval("QLinearConvChain", "", "u8[1,2,2,1] 2 4 6 8; " FIRST SECOND, "u8[1,2,2,1] 24 47 70 93",
+            0);
+    op_eval("QLinearConvChain", "", "u8[1,2,2,1] 2 4 6 8; " FIRST SECOND "; i32[2] 1 0; i32[1] 4",
+            "u8[1,2,2,1] 31 54 77 100", 0);
+    op_infer("QLinearConvChain", "pads=1,1,1,1 strides=2,2",
+             "u8[n,7,7,8]; " OTHERS "i8[32,1,1,16]; f32[32]; i8[]; f32[]; u8[]", "u8[n,4,4,32]");
+    op_infer_fails("QLinearConvChain", "",
+                   "u8[n,7,7,8]; " OTHERS "i8[32,2,1,16]; f32[32]; i8[]; f32[]; u8[]", 1,
+                   "windows are not points");
+    op_infer_fails("QLinearConvChain", "",
+                   "u8[n,7,7,8]; " OTHERS "i8[32,1,1,8]; f32[32]; i8[]; f32[]; u8[]", 1,
+                   "input channels and weight channels");
+#undef OTHERS
+#undef SECOND
+#undef FIRST
+}
+
 static void conv_image(void **state)
 {
     (void)state;
@@ -104,9 +129,8 @@ static void conv_image(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(squeeze_excite),
-        cmocka_unit_test(conv_pair),
-        cmocka_unit_test(qlinear_conv_pair),
+        cmocka_unit_test(squeeze_excite),    cmocka_unit_test(conv_pair),
+        cmocka_unit_test(qlinear_conv_pair), cmocka_unit_test(qlinear_conv_chain),
         cmocka_unit_test(conv_image),
     };
     return cmocka_run_group_tests_name("channels_last", tests, NULL, NULL);

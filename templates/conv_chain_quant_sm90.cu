@@ -1,0 +1,354 @@
+// QLinearConvChain on Hopper: convolutions of 3 x 3 pixels, whose bytes are at once the factors of the convolution of points behind
+// them. Each of four warpgroups has boxes of 8 x 8 pixels of its own (zc/rim_box.cuh), and what they come to and leave by: one box,
+// whose room is free for the next one when the first product is done, and panels of 64 pixels by 128 channels of the result, to
+// which the other operand of a sum of bytes comes and where the sum takes its place. So warpgroups drift apart, and one's results
+// are made beside another's products.
+//
+// The first product's sums become bytes in the registers where the second one reads its rows: of each 16 channels a thread has
+// four, which the tensor cores take for neighbours. The second's weights are laid down by the threads in that order, and their
+// columns so that a thread's sums are of four neighbours, too. They stay; the first's do where there is room for all of them,
+// else they come by a ring, box by box, for all warpgroups.
+//
+// spec.h: see zc/gemm_quant_sm90.cuh; Z_WGMMA: as in zc/gemm_sm90.cuh; Z_DEPTH, Z_HIDDEN, Z_COLUMNS: channels of x, multiples of 32
+// up to 128, of what the first convolution gives, which divide 128, and of the result, multiples of 128; and the configuration:
+// Z_STAGES: lines of 128 bytes of each of the first's weights that there is room for, Z_PANELS: of a warpgroup.
+#include "zc/hopper.cuh"
+#include "zc/ring.cuh"
+#include "spec.h"
+#define ZC_GQ_SECOND Z_A
+#ifdef Z_FUSED_SUM
+#define ZC_GQ_SUM
+#endif
+#include "zc/gemm_quant_sm90.cuh"
+#include "zc/rim_box.cuh"
+
+ZC_WGMMA_ALONG(zc_first_product, Z_HIDDEN, Z_WGMMA)
+ZC_WGMMA_HELD_ALONG(zc_second_product, 128, Z_WGMMA)
+
+#ifdef Z_FUSED_SUM
+constexpr bool ADDS = true;
+#else
+constexpr bool ADDS = false;
+#endif
+#if defined(Z_B_CONSTANT) && defined(Z_SCALES_CONSTANT)
+constexpr bool CONSTANTS = true; // which are read before the kernel in front has ended
+#else
+constexpr bool CONSTANTS = false;
+#endif
+
+constexpr int GROUPS = 4, THREADS = (GROUPS + 1) * 128, CONSUMERS = GROUPS * 128;
+constexpr int LINE = 128, ACROSS = 128, PANEL = 64 * LINE, COUNT = Z_COLUMNS / ACROSS; // panels of a box's results
+constexpr int DEEP = 32;                                                                // bytes of a product's step
+constexpr int PARTS = Z_DEPTH / DEEP, STEPS = 9 * PARTS, LINES = (STEPS * DEEP + LINE - 1) / LINE;
+constexpr bool STAYS = Z_STAGES == LINES;
+// Panels of the second's weights have lines of 128 bytes, which as many of them share as have room.
+constexpr int SHARE = LINE / Z_HIDDEN, SECOND = (COUNT + SHARE - 1) / SHARE * ACROSS * LINE;
+static_assert(Z_PANELS >= 2 && Z_HIDDEN % DEEP == 0 && LINE % Z_HIDDEN == 0 && Z_DEPTH % DEEP == 0 && Z_DEPTH <= LINE &&
+                  Z_COLUMNS % ACROSS == 0 && !Z_ZERO_A && !Z_ZERO_B,
+              "what the lines hold");
+
+typedef i32 first_sums[Z_HIDDEN / 2], second_sums[ACROSS / 2];
+typedef u32 factors[Z_HIDDEN / DEEP][4]; // the second's, of a thread
+
+// Where the tensor cores have the sum of the thread's element i of 16 neighbours.
+ZC_DEV int sum_of(int i) { return i / 2 % 2 * 8 + i / 4 * 2 + i % 2; }
+
+struct chain {
+    static constexpr int FIRST = Z_STAGES * Z_HIDDEN * LINE, BOXES = FIRST + SECOND, RESULTS = BOXES + GROUPS * ZC_ROWS_BYTES;
+    static constexpr int FACTORS = RESULTS + GROUPS * Z_PANELS * PANEL;
+    static constexpr int BARRIERS = FACTORS + (Z_COLUMNS + Z_HIDDEN) * (int)sizeof(zc_gq_column);
+
+    const zc_gemm_quant_sm90_params &q;
+    const zc_gemm_sm90_params &p;
+    unsigned char *const memory;
+    const u32 smem;
+    const zc_gq_columns columns, hidden;
+    const int boxes;
+
+    ZC_MEMBER chain(const zc_gemm_quant_sm90_params &q, unsigned char *memory)
+        : q(q), p(q.product), memory(memory), smem(zc_smem_address(memory)), columns(memory + FACTORS, Z_COLUMNS),
+          hidden(memory + FACTORS + Z_COLUMNS * sizeof(zc_gq_column), Z_HIDDEN), boxes(p.order.down) {}
+
+    ZC_MEMBER u32 full(int stage) const { return smem + BARRIERS + stage * 8; }
+    ZC_MEMBER u32 empty(int stage) const { return full(Z_STAGES + stage); }
+    ZC_MEMBER u32 box_full(int group) const { return full(2 * Z_STAGES + group); }
+    ZC_MEMBER u32 panel_full(int group, int panel) const { return full(2 * Z_STAGES + GROUPS + group * Z_PANELS + panel); }
+    ZC_MEMBER u32 box_of(int group) const { return smem + BOXES + group * ZC_ROWS_BYTES; }
+    ZC_MEMBER int panel_of(int group, int panel) const { return RESULTS + (group * Z_PANELS + panel) * PANEL; }
+
+    // A warpgroup's box of this number. A few boxes are of many blocks.
+    ZC_MEMBER int box(int group, int number) const { return blockIdx.x + gridDim.x * (group + GROUPS * number); }
+
+    ZC_MEMBER void begin() const {
+        if (threadIdx.x == 0) {
+            for (int s = 0; s < Z_STAGES; s++) {
+                zc_barrier_init(full(s), 1);
+                zc_barrier_init(empty(s), GROUPS);
+            }
+            for (int i = 0; i < GROUPS * (1 + Z_PANELS); i++) zc_barrier_init(box_full(0) + i * 8, 1);
+            zc_barrier_fence();
+            zc_tensor_prefetch(&p.a);
+            zc_tensor_prefetch(&p.b);
+            zc_tensor_prefetch(&p.y);
+            if (ADDS) zc_tensor_prefetch(&p.tile);
+        }
+        zc_sync();
+    }
+
+    // ---- the producer of the first's weights ----
+
+    ZC_MEMBER void produce() const {
+        zc_ring_slot<Z_STAGES> at = {0, 1};
+        if (!CONSTANTS) zc_grid_wait();
+        for (int number = 0; box(0, number) < boxes; number++) {
+            for (int line = 0; line < LINES; line++, at.next()) {
+                zc_barrier_wait(empty(at.stage), at.parity);
+                zc_barrier_expect(full(at.stage), Z_HIDDEN * LINE);
+                if (CONSTANTS) zc_constant_load();
+                zc_tensor_load(smem + at.stage * Z_HIDDEN * LINE, &p.b, full(at.stage), line * LINE, 0, 0);
+            }
+            if (STAYS) break;
+        }
+    }
+
+    // ---- what stays: the second's weights, and factors of columns ----
+
+    ZC_MEMBER void lay_weights(int thread) const {
+        constexpr int PIECES = Z_HIDDEN / 16;
+        const unsigned char *const v = (const unsigned char *)q.quant.in[ZC_GQ_B];
+        for (int i = thread; i < Z_COLUMNS * PIECES; i += CONSUMERS) {
+            const int column = i / PIECES, panel = column / ACROSS, in = column % ACROSS;
+            const int line = panel / SHARE * ACROSS + in / 16 * 16 + sum_of(in % 16), piece = panel % SHARE * PIECES + i % PIECES;
+            zc_vec<u32, 4> x;
+            if constexpr (CONSTANTS)
+                zc_constant_load16(&x, v + i * 16);
+            else
+                x = ((const zc_vec<u32, 4> *)v)[i];
+            *(zc_vec<u32, 4> *)(memory + FIRST + line * LINE + (piece ^ line % 8) * 16) = {
+                zc_permute(x.v[0], x.v[2], 0x5410), zc_permute(x.v[0], x.v[2], 0x7632), zc_permute(x.v[1], x.v[3], 0x5410),
+                zc_permute(x.v[1], x.v[3], 0x7632)};
+        }
+        zc_async_fence();
+    }
+    ZC_MEMBER void lay_columns(int thread, const zc_gq_shared (&shared)[2]) const {
+        for (int i = thread; i < Z_COLUMNS + Z_HIDDEN; i += CONSUMERS)
+            if (i < Z_COLUMNS)
+                columns.put(i, zc_gq_make(shared[0], zc_gq_ask(q.quant, zc_gq_item(), i)).column);
+            else
+                hidden.put(i - Z_COLUMNS, zc_gq_make(shared[1], zc_gq_ask(q.second, i - Z_COLUMNS)).column);
+    }
+
+    // ---- what comes, asked for by a warpgroup's first thread ----
+
+    ZC_MEMBER void ask_box(int group, int number) const {
+        if (box(group, number) >= boxes) return;
+        const zc_rim_box at = zc_rim_box_of(p, box(group, number) * 64);
+        zc_barrier_expect(box_full(group), ZC_RIM_BYTES);
+        zc_tensor_load(box_of(group), &p.a, box_full(group), 0, at.x - 1, at.y - 1, at.image);
+    }
+    // number: of all the warpgroup's panels.
+    ZC_MEMBER void ask_panel(int group, int number) const {
+        const int of = box(group, number / COUNT), panel = number % Z_PANELS;
+        if (of >= boxes) return;
+        const zc_rim_box at = zc_rim_box_of(p, of * 64);
+        zc_barrier_expect(panel_full(group, panel), PANEL);
+        zc_tensor_load(smem + panel_of(group, panel), &p.tile, panel_full(group, panel), number % COUNT * ACROSS, at.x, at.y, at.image);
+    }
+
+    // ---- the first product ----
+
+    ZC_MEMBER void release(int stage, int thread) const {
+        if (!STAYS && thread == 0) zc_barrier_arrive(empty(stage));
+    }
+    // Of another warpgroup's last box.
+    ZC_MEMBER void pass(zc_ring_slot<Z_STAGES> &at, int thread) const {
+        for (int line = 0; line < LINES && !STAYS; line++, at.next()) {
+            zc_barrier_wait(full(at.stage), at.parity);
+            release(at.stage, thread);
+        }
+    }
+    ZC_MEMBER void multiply_first(zc_ring_slot<Z_STAGES> &at, int group, int thread, first_sums &sum) const {
+        int last = 0;
+#pragma unroll
+        for (int line = 0; line < LINES; line++, at.next()) {
+            if (!STAYS) zc_barrier_wait(full(at.stage), at.parity);
+            if (!STAYS || line == 0) zc_wgmma_fence();
+#pragma unroll
+            for (int part = 0; part < LINE / DEEP; part++) {
+                const int step = line * (LINE / DEEP) + part, tap = step / PARTS;
+                if (step >= STEPS) break;
+                const u32 first = box_of(group) + (tap / 3 * ZC_RIM_PITCH + tap % 3) * LINE;
+                const u64 a = zc_wgmma_spaced(first, step % PARTS * DEEP, ZC_RIM_PITCH * LINE);
+                const u64 b = zc_wgmma_along(smem + at.stage * Z_HIDDEN * LINE, part * DEEP);
+                if (step == 0)
+                    zc_first_product(sum, a, b);
+                else
+                    zc_first_product(sum, a, b, true);
+            }
+            if (!STAYS || line + 1 == LINES) zc_wgmma_commit();
+            if (line && !STAYS) {
+                zc_wgmma_wait<1>();
+                release(last, thread);
+            }
+            last = at.stage;
+        }
+        zc_wgmma_wait<0>();
+        release(last, thread);
+    }
+    // What two neighbours' sums are before they are bytes.
+    struct numbers {
+        i32 y[2];
+        ZC_MEMBER numbers(const zc_gq_shared &shared, const zc_gq_column *c, const i32 *sum)
+            : y{zc_gq_number_of(sum[0], c[0], shared), zc_gq_number_of(sum[1], c[1], shared)} {}
+    };
+    ZC_MEMBER void make_factors(const zc_gq_shared &shared, int thread, const first_sums &sum, factors &made) const {
+#pragma unroll
+        for (int i = 0; i < Z_HIDDEN / 16; i++) {
+            u32 pairs[2][2]; // of both rows
+#pragma unroll
+            for (int j = 0; j < 2; j++) {
+                zc_gq_column c[2];
+                hidden.get(i * 16 + j * 8 + thread % 4 * 2, c);
+#pragma unroll
+                for (int row = 0; row < 2; row++)
+                    pairs[row][j] = zc_gq_saturated<Z_A>(numbers(shared, c, sum + i * 8 + j * 4 + row * 2).y);
+            }
+#pragma unroll
+            for (int row = 0; row < 2; row++)
+                made[i / 2][i % 2 * 2 + row] = zc_gq_word<(Z_WHOLES > 0)>(pairs[row][0], pairs[row][1]);
+        }
+    }
+
+    // ---- the second product, a panel at a time ----
+
+    ZC_MEMBER void multiply_second(int panel, const factors &rows, second_sums &sum) const {
+        const u32 v = smem + FIRST + panel / SHARE * ACROSS * LINE;
+        zc_wgmma_fence();
+#pragma unroll
+        for (int step = 0; step < Z_HIDDEN / DEEP; step++) {
+            const u64 b = zc_wgmma_along(v + panel % SHARE * Z_HIDDEN, step * DEEP);
+            if (step == 0)
+                zc_second_product(sum, rows[step], b);
+            else
+                zc_second_product(sum, rows[step], b, true);
+        }
+        zc_wgmma_commit();
+    }
+    // other: with that operand's two bytes from the `first`th on.
+    static ZC_MEMBER auto result_pair(const numbers &n, u32 other, int first, const zc_gq_with &with) {
+        return zc_gq_finished(n.y, other, first, with, [](i32(&)[2]) {});
+    }
+    // Four neighbours of two rows at a time, in the place of the other operand's.
+    ZC_MEMBER void lay_results(const zc_gq_shared &shared, const zc_gq_with &with, int panel, int thread, const second_sums &sum,
+                               unsigned char *laid) const {
+        constexpr int TOGETHER = Z_WHOLES ? 2 : 1; // are read before any is written, so that results are computed side by side
+        const int line = thread / 32 * 16 + thread % 32 / 4, own = thread % 4 * 4;
+#pragma unroll
+        for (int first = 0; first < ACROSS / 16; first += TOGETHER) {
+            u32 out[TOGETHER][2], *to[TOGETHER];
+#pragma unroll
+            for (int j = 0; j < TOGETHER; j++) {
+                const int piece = first + j;
+                zc_gq_column c[4];
+                columns.get(panel * ACROSS + piece * 16 + own, c);
+                to[j] = (u32 *)(laid + line * LINE + (piece ^ line % 8) * 16 + own);
+#pragma unroll
+                for (int row = 0; row < 2; row++) {
+                    const i32 *const of = sum + piece * 8 + row * 2;
+                    const u32 other = ADDS ? to[j][row * 8 * LINE / 4] : 0;
+                    out[j][row] = zc_gq_word<ZC_GQ_UPPER>(result_pair(numbers(shared, c, of), other, 0, with),
+                                                          result_pair(numbers(shared, c + 2, of + 4), other, 2, with));
+                }
+            }
+#pragma unroll
+            for (int j = 0; j < TOGETHER; j++)
+#pragma unroll
+                for (int row = 0; row < 2; row++) to[j][row * 8 * LINE / 4] = out[j][row];
+        }
+    }
+    // The panel has what is added to, or what it had has left.
+    ZC_MEMBER void take_panel(int group, int thread, const zc_ring_slot<Z_PANELS> &at) const {
+        if (ADDS) {
+            zc_barrier_wait(panel_full(group, at.stage), at.parity);
+        } else {
+            if (thread == 0) zc_bulk_wait_read<Z_PANELS - 1>();
+            zc_named_sync(1 + group, 128);
+        }
+    }
+    ZC_MEMBER void send_panel(int group, int thread, int panel, const zc_rim_box &to, int column) const {
+        zc_async_fence();
+        zc_named_sync(1 + group, 128);
+        if (thread == 0) {
+            zc_tensor_store(&p.y, smem + panel_of(group, panel), column, to.x, to.y, to.image);
+            zc_bulk_commit();
+        }
+    }
+
+    ZC_MEMBER void consume(int group) const {
+        const int thread = threadIdx.x % 128;
+        if (!CONSTANTS) await_front();
+        const zc_gq_shared shared[2] = {zc_gq_share(q.quant), zc_gq_share(q.second)};
+        const zc_gq_with with = zc_gq_with_of(p.g.fused);
+        lay_columns(threadIdx.x - 128, shared);
+        lay_weights(threadIdx.x - 128);
+        zc_named_sync(1 + GROUPS, CONSUMERS);
+        if (CONSTANTS) await_front();
+        if (thread == 0) {
+            ask_box(group, 0);
+            for (int i = 0; ADDS && i < Z_PANELS; i++) ask_panel(group, i);
+        }
+        for (int line = 0; STAYS && line < LINES; line++) zc_barrier_wait(full(line), 0);
+        zc_ring_slot<Z_STAGES> weights = {};
+        zc_ring_slot<Z_PANELS> at = {};
+        for (int number = 0; box(0, number) < boxes; number++) {
+            if (box(group, number) >= boxes) {
+                pass(weights, thread);
+                break;
+            }
+            const zc_rim_box to = zc_rim_box_of(p, box(group, number) * 64);
+            const bool sees = to.y + thread / 32 * 2 < p.window.out[1]; // are the warp's two lines of pixels on the image?
+            factors rows;
+            {
+                first_sums sum;
+                zc_barrier_wait(box_full(group), number & 1);
+                multiply_first(weights, group, thread, sum);
+                make_factors(shared[1], thread, sum, rows);
+            }
+            zc_named_sync(1 + group, 128); // all have read the box
+            if (thread == 0) ask_box(group, number + 1);
+#pragma unroll 1
+            for (int panel = 0; panel < COUNT; panel++, at.next()) {
+                const int before = number * COUNT + panel - 1;
+                second_sums sum;
+                multiply_second(panel, rows, sum);
+                if (ADDS && thread == 0 && before >= 0) { // it has left meanwhile
+                    zc_bulk_wait_read<0>();
+                    ask_panel(group, before + Z_PANELS);
+                }
+                take_panel(group, thread, at);
+                zc_wgmma_wait<0>();
+                if (sees) lay_results(shared[0], with, panel, thread, sum, memory + panel_of(group, at.stage));
+                send_panel(group, thread, at.stage, to, panel * ACROSS);
+            }
+        }
+        if (thread == 0) zc_bulk_wait<0>();
+    }
+    static ZC_MEMBER void await_front() {
+        zc_grid_wait();
+        zc_grid_launch();
+    }
+};
+
+ZC_KERNEL_OF(0, THREADS)(const __grid_constant__ zc_gemm_quant_sm90_params p) {
+    ZC_SWIZZLED_SMEM(smem);
+    const chain step(p, smem);
+    step.begin();
+    const int warpgroup = zc_warpgroup();
+    if (warpgroup == 0) {
+        zc_registers_drop<24>();
+        ZC_FIRST_WARP(zc_warp() == 0 && zc_elect()) step.produce();
+    } else {
+        zc_registers_take<112>();
+        step.consume(warpgroup - 1);
+    }
+}

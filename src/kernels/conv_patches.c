@@ -193,8 +193,7 @@ zc_status zc_launch_conv_window(zc_launch *l, const zc_tensor *w, zc_window *win
 }
 
 zc_status zc_launch_conv_maps(zc_launch *l, const zc_tensor *weights, const zc_window *w,
-                              int pixels, int channels, int dealt,
-                              struct zc_gemm_sm90_params *p)
+                              int pixels, int channels, int dealt, struct zc_gemm_sm90_params *p)
 {
     zc_window_attrs a;
     int64_t group;

@@ -53,8 +53,7 @@ zc_status zc_launch_conv_window(zc_launch *l, const zc_tensor *w, zc_window *win
 /* The maps of input 0 and the weights, of which a tile has so many lines, and which pixel a row is.
  */
 zc_status zc_launch_conv_maps(zc_launch *l, const zc_tensor *weights, const zc_window *w,
-                              int pixels, int channels, int dealt,
-                              struct zc_gemm_sm90_params *p);
+                              int pixels, int channels, int dealt, struct zc_gemm_sm90_params *p);
 /* The same of the second pair, where there is one. */
 zc_status zc_launch_conv_second(zc_launch *l, int pixels, int channels, int dealt,
                                 struct zc_gemm_sm90_params *p);

@@ -132,8 +132,8 @@ int zc_sm90_stages(int tile_m, int b_lines, uint32_t other);
 /* A step's form, sizes and parameters; mm->batch 0: there is nothing to do. */
 zc_status zc_sm90_operands(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
                            struct zc_gemm_params *p);
-/* Maps of A and B in p->g, and items: a box has `rows` of A, `b_rows` lines of B, or these are dealt
- * out. */
+/* Maps of A and B in p->g, and items: a box has `rows` of A, `b_rows` lines of B, or these are
+ * dealt out. */
 zc_status zc_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *mm, int rows,
                        int b_rows, int dealt, struct zc_gemm_sm90_params *p);
 /* The map of an operand as B lies, of which p has the sizes. */

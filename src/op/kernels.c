@@ -114,7 +114,8 @@ bool zc_family_offered(zc_op op, int family)
 zc_takes zc_takes_of(zc_op op, zc_dtype dtype, int low, int high)
 {
     zc_takes all = {ZC_TAKES_ANY, ZC_TAKES_ANY, true};
-    if (zc_op_get(op)->flags & ZC_OPF_SUMS) return (zc_takes){ZC_TAKES_NONE, ZC_TAKES_NONE, false};
+    if (zc_op_get(op)->flags & (ZC_OPF_SUMS | ZC_OPF_GIVEN_EPILOGUE))
+        return (zc_takes){ZC_TAKES_NONE, ZC_TAKES_NONE, false};
     for (int i = 0, f; (f = zc_family_of(op, i)) >= 0; i++) {
         bool apart = archs[f].given && (archs[f].high < low || archs[f].low > high);
         if (apart || zc_family_offered(op, f) || !zc_family_makes(f, dtype)) continue;

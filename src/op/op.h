@@ -130,6 +130,7 @@ enum {
     ZC_OPF_ALSO = 1 << 18, /* has attribute `also`, and prologue and epilogue: see zc_op_also */
     ZC_OPF_DEQUANTISES =
         1 << 19, /* of up to two inputs; the prologue may make floats of i8 or u8 of the first */
+    ZC_OPF_GIVEN_EPILOGUE = 1 << 20, /* by the pass that makes the operation: no other fuses one */
     ZC_OPF_ASSOCIATIVE = 1 << 16 /* of two operands of one kind; of more, the order of doing it
                                   makes no difference but rounding */
 };

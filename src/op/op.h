@@ -131,8 +131,8 @@ enum {
     ZC_OPF_DEQUANTISES =
         1 << 19, /* of up to two inputs; the prologue may make floats of i8 or u8 of the first */
     ZC_OPF_GIVEN_EPILOGUE = 1 << 20, /* by the pass that makes the operation: no other fuses one */
-    ZC_OPF_ASSOCIATIVE = 1 << 16 /* of two operands of one kind; of more, the order of doing it
-                                  makes no difference but rounding */
+    ZC_OPF_ASSOCIATIVE = 1 << 16     /* of two operands of one kind; of more, the order of doing it
+                                      makes no difference but rounding */
 };
 
 #define ZC_VARIADIC 1000000

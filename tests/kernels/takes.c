@@ -178,7 +178,8 @@ int kc_check_takes(const char *op, const char *family)
     unsigned flags = zc_op_get(zc_op_find(op, strlen(op)))->flags;
     place places[] = {{.at_end = true}, {.at_end = false}};
     int failed = 0;
-    /* No kernel takes work on sums of integers; what a pass gives is its own and its kernels' affair. */
+    /* No kernel takes work on sums of integers; what a pass gives is its own and its kernels'
+     * affair. */
     if (flags & (ZC_OPF_SUMS | ZC_OPF_GIVEN_EPILOGUE)) return 0;
     if ((flags & ZC_OPF_EPILOGUE) && !zc_family_takes(zc_family_find(family)).at_end) {
         printf("FAIL %s takes no work at its end: passes fuse none into %s\n", family, op);

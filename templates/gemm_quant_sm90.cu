@@ -354,8 +354,6 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
                 zc_named_arrive(4 + (warpgroup ^ 1), 256);
             }
             if (others && !ZC_GQ_PAIR) lay_columns(warpgroup, thread, columns);
-            if constexpr (PIPE::SENT > 0)
-                if (!this->join_parts(at, warpgroup, thread, sum)) break;
             if (tile + step < tiles) {
                 place = this->place_of(tile + step);
                 others = ZC_GQ_LINES > 0 || place.col != t.col || place.item != t.item;
@@ -378,8 +376,8 @@ constexpr int ZC_GQ_STAGING = Z_TENSOR_Y ? 4 / ZC_GQ_GROUPS : 0;
 static_assert(ZC_GQ_LINES == 0 && Z_TENSOR_Y, "no sums of lines, which are of several taps; whole boxes");
 typedef zc_rim_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_TAP_STAGES, Z_PINGPONG, Z_FUSED_TILE >= 0, ZC_GQ_STAGING, ZC_GQ_GROUPS> zc_gq_pipe;
 #else
-typedef zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, Z_FUSED_TILE >= 0, ZC_GQ_STAGING, false,
-                     Z_PARTS, 1, ZC_GQ_GROUPS>
+typedef zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, Z_FUSED_TILE >= 0, ZC_GQ_STAGING, false, 1, 1,
+                     ZC_GQ_GROUPS>
     zc_gq_pipe;
 #endif
 
@@ -390,13 +388,11 @@ ZC_KERNEL_OF(0, zc_gq_pipe::THREADS)(const __grid_constant__ zc_gemm_quant_sm90_
         if (Z_TENSOR_Y) zc_tensor_prefetch(&p.product.y);
     });
     const int warpgroup = zc_warpgroup();
-    // Registers of a thread; of all warpgroups there are 504. A part's steps take some more.
-    constexpr int PRODUCER = Z_PARTS > 1 ? 40 : 24;
     if (warpgroup == 0) {
-        zc_registers_drop<PRODUCER>();
+        zc_registers_drop<24>();
         ZC_FIRST_WARP(product.produces() && zc_elect()) product.produce();
     } else {
-        zc_registers_take<ZC_GQ_GROUPS == 4 ? 112 : (504 - PRODUCER) / 2>();
+        zc_registers_take<ZC_GQ_GROUPS == 4 ? 112 : 240>();
         product.consume(warpgroup - 1);
     }
     product.end();

@@ -103,9 +103,7 @@ static zc_status sizes_of(zc_gen *g, conv *c)
                              .band = (int)zc_conv_banded(g->step->op, g->attrs),
                              .fused_tile = piece ? -1 : zc_gen_epilogue_tile(g, 8),
                              .piece = piece,
-                             .parts = true,
-                             .column_words = 1,
-                             .line_sums = zc_gen_factor_zeros(g)};
+                             .column_words = 1};
     return ZC_OK;
 }
 
@@ -183,7 +181,8 @@ zc_status zc_gen_conv_rim_quant_sm90(zc_gen *g)
     conv c;
     ZC_TRY(sizes_of(g, &c));
     if (g->declined[0]) return ZC_OK;
-    if (c.p.line_sums) return zc_gen_decline(g, "zero points");
+    if (zc_gen_zero_point(g, c.r.in[ZC_GQ_A_ZERO]) || zc_gen_zero_point(g, c.r.in[ZC_GQ_B_ZERO]))
+        return zc_gen_decline(g, "zero points");
     ZC_TRY(zc_gen_conv_rim(g, &c.a, &c.w, &c.p));
     return g->declined[0] ? ZC_OK : put_spec(g, &c.p, false);
 }
@@ -221,7 +220,6 @@ static zc_sm90_problem problem_of(const zc_conv_work *w)
                              .sm_count = zc_usual_processors(90),
                              .fused_tile = -1,
                              .piece = zc_sm90_byte_piece(w->out, ZC_U8),
-                             .parts = true,
                              .column_words = 1};
 }
 

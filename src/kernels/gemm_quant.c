@@ -49,12 +49,6 @@ bool zc_gen_zero_point(const zc_gen *g, int i)
     return false;
 }
 
-bool zc_gen_factor_zeros(const zc_gen *g)
-{
-    const zc_quant_roles r = zc_quant_roles_of(g->step->op);
-    return zc_gen_zero_point(g, r.in[ZC_GQ_A_ZERO]) || zc_gen_zero_point(g, r.in[ZC_GQ_B_ZERO]);
-}
-
 /* The largest magnitude of a scale, or of what is left when 1 is divided by it; infinite where that
  * is not known. */
 static double largest(const zc_gen *g, int i, bool divides)

@@ -46,9 +46,7 @@ zc_status zc_gen_gemm_quant_sm90(zc_gen *g)
                          .sm_count = g->sm_count,
                          .fused_tile = -1,
                          .piece = zc_sm90_byte_piece(s.n, zc_gen_out_type(g, 0)),
-                         .parts = true,
                          .column_words = 1,
-                         .line_sums = zc_gen_factor_zeros(g),
                          .unscaled = zc_gen_out_type(g, 0) == ZC_I32};
     ZC_TRY(zc_gen_sm90(g, &p));
     if (g->declined[0]) return ZC_OK;

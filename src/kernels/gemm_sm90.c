@@ -171,7 +171,7 @@ static double cost(const problem *p, const shape *s)
 static bool shares(const problem *p, const shape *s)
 {
     int64_t tiles = zc_ceil_div(p->m, s->tile_m) * zc_ceil_div(p->n, s->tile_n) * p->items;
-    bool plain = !p->gated && !p->moments && !p->line_sums && !p->pair;
+    bool plain = !p->gated && !p->moments && !p->column_words;
     return p->parts && plain && p->steps >= s->parts && tiles <= p->sm_count / s->parts;
 }
 

@@ -59,7 +59,6 @@ typedef struct zc_sm90_problem {
     bool stepwise;    /* sums of two steps apart (Z_STEPWISE) */
     int column_words; /* of 8-bit integers: words of sums that each column has; 0: other types */
     bool unscaled;    /* their sums are the results */
-    bool line_sums;   /* zero points: each product sums its factors' lines, too */
     bool pair;        /* of two products of a tile the first one's results wait in a panel */
 } zc_sm90_problem;
 

@@ -344,7 +344,7 @@ struct zc_gemm_pipe {
     // Each block finishes the rows of the warpgroup of its part's number: false in the other one, whose sums go to the other
     // block. They are laid down in the stage that comes after the operand's, which nobody fills any more.
     ZC_MEMBER bool join_parts(slot at, int warpgroup, int thread, sums &sum) const {
-        typedef zc_vec<zc_product_sum, 4> four;
+        typedef zc_vec<f32, 4> four;
         constexpr int PIECES_OF_SUMS = TILE_N / 8;
         zc_named_sync(3, 256); // all products have read their operands
         if (warpgroup == part) {

@@ -44,6 +44,36 @@ bool zc_bytes_alike(const zc_graph *g, const zc_node *a, const zc_node *b)
     return alike;
 }
 
+const zc_node *zc_bytes_maker(const zc_index *x, zc_vid v, zc_nid at)
+{
+    const zc_graph *g = x->g;
+    const zc_nid id = v ? zc_producer(g, v) : 0;
+    const zc_node *n = id ? zc_node_at(g, id) : NULL;
+    const bool fits = n && zc_bytes_plain(g, n) && !zc_op_epilogue(zc_op_get(n->op), n->attrs) &&
+                      x->uses.data[v] == 1 &&
+                      zc_index_place(x, id)->block == zc_index_place(x, at)->block;
+    return fits && zc_bytes_alike(g, zc_node_at(g, at), n) ? n : NULL;
+}
+
+zc_nid zc_bytes_join(zc_graph *g, zc_op op, zc_nid at, const zc_nid both[2], int nin,
+                     const zc_vid *in)
+{
+    const zc_nid made = zc_graph_node(g, NULL, op, zc_node_at(g, at)->name, nin, in, 1);
+    if (!made || !zc_graph_inherit(g, made, both[0]) || !zc_graph_inherit(g, made, both[1]))
+        return 0;
+    zc_attrs_take(zc_op_get(op), zc_node_at(g, made)->attrs, zc_op_get(ZC_OP_QLinearConv),
+                  zc_node_at(g, both[0])->attrs);
+    return made;
+}
+
+bool zc_bytes_replace(zc_index *x, zc_nid made, zc_nid at, zc_nid gone)
+{
+    zc_node_at(x->g, made)->out[0] = zc_node_at(x->g, at)->out[0];
+    if (!zc_index_grow(x) || !zc_index_take_place(x, made, at)) return false;
+    zc_index_remove(x, gone);
+    return true;
+}
+
 /* Element i of a constant, or the only one; NaN where it is not known. */
 static double element(const zc_graph *g, zc_vid v, int64_t i)
 {

@@ -33,16 +33,12 @@ static const zc_node *first_of(const chaining *p, zc_nid at)
 {
     const zc_graph *g = p->x.g;
     const zc_node *n = zc_node_at(g, at);
-    const zc_vid v = n->in[ZC_IN_QLinearConv_x];
-    const zc_nid id = zc_producer(g, v);
-    const zc_node *first = id ? zc_node_at(g, id) : NULL;
+    const zc_node *first = zc_bytes_maker(&p->x, n->in[ZC_IN_QLinearConv_x], at);
     const bool fits =
-        first && zc_bytes_plain(g, first) && !zc_op_epilogue(zc_op_get(first->op), first->attrs) &&
-        p->x.uses.data[v] == 1 &&
-        zc_index_place(&p->x, id)->block == zc_index_place(&p->x, at)->block &&
+        first &&
         are_equal(g, first->in[ZC_IN_QLinearConv_y_scale], n->in[ZC_IN_QLinearConv_x_scale]) &&
         zc_is_splat(g, first->in[ZC_IN_QLinearConv_y_zero], 0);
-    return fits && zc_bytes_alike(g, n, first) ? first : NULL;
+    return fits ? first : NULL;
 }
 
 /* Points of each pixel, and behind them nothing or a sum with a byte of the result's shape. */
@@ -89,16 +85,10 @@ static bool join(chaining *p, zc_nid at, const zc_node *first)
             zc_node_in(zc_node_at(g, at), ZC_QLINEAR_CONV_INPUTS);
         nin = (int)ZC_COUNTOF(in);
     }
-    const zc_nid made =
-        zc_graph_node(g, NULL, ZC_OP_QLinearConvChain, zc_node_at(g, at)->name, nin, in, 1);
-    if (!made || !zc_graph_inherit(g, made, ids[0]) || !zc_graph_inherit(g, made, ids[1]))
-        return false;
-    zc_attrs_take(zc_op_get(ZC_OP_QLinearConvChain), zc_node_at(g, made)->attrs,
-                  zc_op_get(ZC_OP_QLinearConv), zc_node_at(g, ids[0])->attrs);
+    const zc_nid made = zc_bytes_join(g, ZC_OP_QLinearConvChain, at, ids, nin, in);
+    if (!made) return false;
     if (epilogue) ZC_NODE_SET(g, QLinearConvChain, made, epilogue, epilogue);
-    zc_node_at(g, made)->out[0] = zc_node_at(g, at)->out[0];
-    if (!zc_index_grow(&p->x) || !zc_index_take_place(&p->x, made, at)) return false;
-    zc_index_remove(&p->x, ids[0]);
+    if (!zc_bytes_replace(&p->x, made, at, ids[0])) return false;
     ++p->p->changes;
     return true;
 }

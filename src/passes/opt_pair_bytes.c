@@ -23,14 +23,10 @@ static const zc_node *other_of(const pairing *p, zc_nid at)
     const zc_graph *g = p->x.g;
     const zc_node *n = zc_node_at(g, at);
     const zc_vid v = zc_node_in(n, ZC_QLINEAR_CONV_INPUTS);
-    const zc_nid id = v ? zc_producer(g, v) : 0;
-    const zc_node *other = id ? zc_node_at(g, id) : NULL;
-    const bool fits = other && zc_bytes_plain(g, other) && zc_bytes_points(g, other) &&
-                      !zc_op_epilogue(zc_op_get(other->op), other->attrs) &&
-                      p->x.uses.data[v] == 1 &&
-                      zc_index_place(&p->x, id)->block == zc_index_place(&p->x, at)->block &&
+    const zc_node *other = zc_bytes_maker(&p->x, v, at);
+    const bool fits = other && zc_bytes_points(g, other) &&
                       zc_same_shape(&zc_val(g, v)->type, &zc_val(g, n->out[0])->type);
-    return fits && zc_bytes_alike(g, n, other) ? other : NULL;
+    return fits ? other : NULL;
 }
 
 /* Is one step held to take no longer than two and a launch? What the second's result takes to be
@@ -61,17 +57,11 @@ static bool join(pairing *p, zc_nid at, const zc_node *other)
     }
     const int nin =
         in[ZC_IN_QLinearConvPair_bias] ? (int)ZC_COUNTOF(in) : ZC_IN_QLinearConvPair_bias;
-    const zc_nid made =
-        zc_graph_node(g, NULL, ZC_OP_QLinearConvPair, zc_node_at(g, at)->name, nin, in, 1);
-    if (!made || !zc_graph_inherit(g, made, ids[0]) || !zc_graph_inherit(g, made, ids[1]))
-        return false;
-    zc_attrs_take(zc_op_get(ZC_OP_QLinearConvPair), zc_node_at(g, made)->attrs,
-                  zc_op_get(ZC_OP_QLinearConv), zc_node_at(g, at)->attrs);
+    const zc_nid made = zc_bytes_join(g, ZC_OP_QLinearConvPair, at, ids, nin, in);
+    if (!made) return false;
     ZC_NODE_SET(g, QLinearConvPair, made, sum, sum);
     if (strides.n) ZC_NODE_SET(g, QLinearConvPair, made, second_strides, strides);
-    zc_node_at(g, made)->out[0] = zc_node_at(g, at)->out[0];
-    if (!zc_index_grow(&p->x) || !zc_index_take_place(&p->x, made, at)) return false;
-    zc_index_remove(&p->x, ids[1]);
+    if (!zc_bytes_replace(&p->x, made, at, ids[1])) return false;
     ++p->p->changes;
     return true;
 }

@@ -368,11 +368,14 @@ static zc_status generate_number(chooser *w, const variant *v, uint32_t step, in
     return ZC_OK;
 }
 
+/* Of numbers behind those that a row names, which are newer than it, any will do. */
 static bool has_config(const zc_gen *g, int family, const char *config)
 {
+    const size_t n = strlen(config);
     zc_buf text = {0};
-    bool same = zc_config_text(zc_families[family].name, g->config, &text) &&
-                strcmp(text.len ? text.data : "", config) == 0;
+    const bool some = zc_config_text(zc_families[family].name, g->config, &text) && text.len >= n;
+    const bool same = some && (n == 0 || memcmp(text.data, config, n) == 0) &&
+                      (text.len == n || text.data[n] == ' ');
     zc_buf_fini(&text);
     return same;
 }

@@ -10,7 +10,7 @@
 #include "kernels/conv_rim.h"
 #include "op/nhwc.h"
 
-const char *const zc_config_conv_quant_sm90[] = {ZC_SM90_CONFIG};
+const char *const zc_config_conv_quant_sm90[] = {ZC_SM90_BYTES_CONFIG};
 const char *const zc_config_conv_rim_quant_sm90[] = {ZC_RIM_CONFIG};
 const char *const zc_config_conv_few_quant_sm90[] = {ZC_FEW_CONFIG};
 
@@ -127,7 +127,7 @@ static zc_status put_spec(zc_gen *g, const zc_sm90_problem *p, bool across)
          zc_gen_in(g, second.in[ZC_GQ_B])->kind == ZC_P_CONST))
         zc_gen_define(g, "B_CONSTANT", "1");
     zc_gen_band(g, weights);
-    if (!across) zc_gen_dealt(g, p->n);
+    if (!across) zc_gen_dealt(g, p);
     ZC_TRY(zc_gen_quant_sm90_spec(g, p));
     ZC_TRY(zc_gen_epilogue(g));
     zc_gen_epilogue_cells(g);
@@ -172,6 +172,7 @@ zc_status zc_gen_conv_quant_sm90(zc_gen *g)
     ZC_TRY(sizes_of(g, &c));
     if (!g->declined[0]) ZC_TRY(put_second(g, &c));
     if (!g->declined[0]) ZC_TRY(put_patches(g, &c));
+    c.p.crossed = !c.p.piece && zc_gen_quant_crosses(g, c.p.steps * ZC_SM90_LINE);
     if (!g->declined[0]) ZC_TRY(zc_gen_sm90(g, &c.p));
     return g->declined[0] ? ZC_OK : put_spec(g, &c.p, false);
 }
@@ -323,7 +324,7 @@ static zc_status put_tall(zc_launch *l, const zc_tensor *w, const zc_window *win
     const int64_t *config = l->kernel->config, tile = config[ZC_SM90_FUSED_TILE];
     const int rows = (int)config[ZC_SM90_TILE_M],
               columns = (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]);
-    const int dealt = zc_sm90_dealt(p->quant.n, l->out[0].dtype, config);
+    const int dealt = zc_sm90_bytes_dealt(p->quant.n, l->out[0].dtype, config);
     ZC_TRY(zc_launch_conv_maps(l, w, window, rows, columns, dealt, &p->product));
     ZC_TRY(zc_launch_conv_second(l, rows, columns, dealt, &p->product));
     ZC_TRY(zc_sm90_put_bytes(l, p));

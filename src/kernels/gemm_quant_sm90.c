@@ -4,7 +4,7 @@
 
 #include "kernels/sm90.h"
 
-const char *const zc_config_gemm_quant_sm90[] = {ZC_SM90_CONFIG};
+const char *const zc_config_gemm_quant_sm90[] = {ZC_SM90_BYTES_CONFIG};
 
 /* ---- the specialisation ---- */
 
@@ -48,9 +48,10 @@ zc_status zc_gen_gemm_quant_sm90(zc_gen *g)
                          .piece = zc_sm90_byte_piece(s.n, zc_gen_out_type(g, 0)),
                          .column_words = 1,
                          .unscaled = zc_gen_out_type(g, 0) == ZC_I32};
+    p.crossed = !p.piece && zc_gen_quant_crosses(g, p.steps * ZC_SM90_LINE);
     ZC_TRY(zc_gen_sm90(g, &p));
     if (g->declined[0]) return ZC_OK;
-    zc_gen_dealt(g, p.n);
+    zc_gen_dealt(g, &p);
     return zc_gen_quant_sm90_spec(g, &p);
 }
 
@@ -58,11 +59,15 @@ zc_status zc_gen_gemm_quant_sm90(zc_gen *g)
 
 zc_status zc_sm90_put_bytes(zc_launch *l, struct zc_gemm_quant_sm90_params *p)
 {
-    const int64_t n = p->quant.n, m = p->product.g.m;
+    const int64_t n = p->quant.n, m = p->product.g.m, *config = l->kernel->config;
     zc_dtype y = l->out[0].dtype;
     if (zc_sm90_byte_piece(n, y)) return ZC_OK;
     zc_tensor_box box = zc_sm90_box(p->quant.y, y, n, m, p->product.items, n, m * n);
-    box.box[0] = (uint32_t)zc_sm90_byte_panel(l->kernel->config[ZC_SM90_TILE_N]);
+    box.box[0] = (uint32_t)zc_sm90_byte_panel(config[ZC_SM90_TILE_N]);
+    if (config[ZC_SM90_CROSSED]) {
+        box.box[0] = ZC_SM90_DEPTH;
+        box.box[1] = (uint32_t)zc_sm90_crossed_rows(config);
+    }
     return zc_launch_tensor_map(l, &box, &p->product.y);
 }
 
@@ -82,7 +87,7 @@ zc_status zc_launch_gemm_quant_sm90(zc_launch *l)
     ZC_TRY(zc_matmul_params(l, &form, &mm, 16, &p.product.g));
     ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)config[ZC_SM90_TILE_M],
                         (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]),
-                        zc_sm90_dealt(p.quant.n, l->out[0].dtype, config), &p.product));
+                        zc_sm90_bytes_dealt(p.quant.n, l->out[0].dtype, config), &p.product));
     ZC_TRY(zc_sm90_put_bytes(l, &p));
     ZC_TRY(zc_sm90_grid(l, &p.product, &grid));
     return zc_launch_configured(l, grid, &p, sizeof p);

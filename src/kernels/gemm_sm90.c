@@ -189,6 +189,32 @@ static bool is_torn(const problem *p, const shape *s)
     return p->column_words && !p->piece && s->tile_n / s->cluster % ZC_SM90_DEPTH;
 }
 
+/* Of the warpgroups that share a tile of bytes so many have blocks of 64 columns of their own, where
+ * there are as many; others share these and have a part of their rows. */
+static int team_of(int64_t tile_m, bool pingpong)
+{
+    return pingpong ? 1 : tile_m > ZC_SM90_TALL ? 4 : 2;
+}
+
+static int beside_of(int64_t tile_n, int team)
+{
+    const int blocks = (int)(tile_n / ZC_SM90_DEPTH);
+    return blocks < team ? blocks : team;
+}
+
+static bool is_crossed(const problem *p, const shape *s)
+{
+    const int team = team_of(s->tile_m, s->pingpong), beside = beside_of(s->tile_n, team);
+    return p->crossed && s->tile_n % (beside * ZC_SM90_DEPTH) == 0 && team % beside == 0;
+}
+
+int zc_sm90_crossed_rows(const int64_t *config)
+{
+    const int64_t tile_m = config[ZC_SM90_TILE_M], tile_n = config[ZC_SM90_TILE_N];
+    const int team = team_of(tile_m, config[ZC_SM90_PINGPONG]);
+    return (int)tile_m / (team / beside_of(tile_n, team));
+}
+
 static bool candidate_of(const void *of, int number, zc_candidate *out)
 {
     const problem *p = of;
@@ -213,7 +239,8 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
                                      [ZC_SM90_PINGPONG] = s->pingpong,
                                      [ZC_SM90_RASTER] = raster_of(p, s),
                                      [ZC_SM90_FUSED_TILE] = p->fused_tile,
-                                     [ZC_SM90_PARTS] = s->parts},
+                                     [ZC_SM90_PARTS] = s->parts,
+                                     [ZC_SM90_CROSSED] = is_crossed(p, s)},
                           .threads = (uint32_t)(groups_of(p, s) + 1) * 128,
                           .smem = smem_of(p, s, stages),
                           .cluster = (uint32_t)(s->cluster * s->parts),
@@ -241,6 +268,8 @@ zc_status zc_gen_sm90(zc_gen *g, const zc_sm90_problem *p)
     int64_t columns = g->config[ZC_SM90_TILE_N];
     zc_gen_define(g, "WHOLE", "%d", p->n % (p->gated ? columns / 2 : columns) == 0);
     if (p->gated) zc_gen_define(g, "GATED", "1");
+    if (g->config[ZC_SM90_CROSSED])
+        zc_gen_define(g, "PRODUCT_N", "%d", zc_sm90_crossed_rows(g->config));
     if (!p->stepwise) return ZC_OK;
     zc_gen_define(g, "STEPWISE", "1");
     zc_gen_define(g, "ODD_STEPS", "%d", (int)(p->steps % 2));

@@ -110,6 +110,9 @@ zc_quant_roles zc_quant_roles_of(zc_op op);
 bool zc_quant_second_of(zc_op op, zc_quant_roles *out);
 /* Has the step zero points, in input i, that are not certain to be 0? */
 bool zc_gen_zero_point(const zc_gen *g, int i);
+/* Can B's columns be the products' rows (Z_CROSSED), in sums of so many: bytes, one scale of A, no
+ * zero points? */
+bool zc_gen_quant_crosses(const zc_gen *g, int64_t depth);
 /* Z_SMALL_SCALES: are sums of 32 bits and a bias less than 2^31 when they are scaled? */
 bool zc_gen_small_scales(zc_gen *g);
 /* Z_SCALES_CONSTANT: scales, zero points and biases are constants of the plan; Z_WHOLES: sums of so

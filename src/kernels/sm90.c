@@ -39,28 +39,47 @@ int zc_sm90_dealt(int64_t n, zc_dtype y, const int64_t *config)
     return lines % ZC_SM90_LINE == 0 && n % HAND == 0 ? ZC_SM90_LINE : LEAST;
 }
 
-void zc_gen_dealt(zc_gen *g, int64_t n)
+void zc_gen_dealt(zc_gen *g, const zc_sm90_problem *p)
 {
-    const int dealt = zc_sm90_dealt(n, zc_gen_out_type(g, 0), g->config);
-    if (dealt) zc_gen_define(g, "DEALT", "%d", dealt);
+    const int dealt = zc_sm90_dealt(p->n, zc_gen_out_type(g, 0), g->config);
+    const bool crossed = p->crossed && g->config[ZC_SM90_CROSSED];
+    if (dealt && !crossed) zc_gen_define(g, "DEALT", "%d", dealt);
 }
 
-void zc_sm90_deal(zc_tensor_box *b, int lines, int dealt)
+int zc_sm90_bytes_dealt(int64_t n, zc_dtype y, const int64_t *config)
 {
-    const int64_t line = b->strides[1], hand = dealt / 4;
-    b->box[1] = (uint32_t)(dealt ? 2 : lines);
-    if (!dealt) return;
+    return config[ZC_SM90_CROSSED] ? ZC_SM90_CROSSED_BY : zc_sm90_dealt(n, y, config);
+}
+
+typedef struct axis {
+    int64_t size, stride; /* of lines */
+    uint32_t box;
+} axis;
+
+/* Three axes of lines in place of one. */
+static void split_lines(zc_tensor_box *b, const axis *axes)
+{
+    const int64_t line = b->strides[1];
     b->rank = 5;
     b->dims[4] = b->dims[2];
     b->strides[4] = b->strides[2];
     b->box[4] = b->box[2];
-    b->dims[2] = b->dims[1] / hand;
-    b->strides[2] = hand * line;
-    b->box[2] = 4;
-    b->dims[3] = hand / 2;
-    b->strides[3] = 2 * line;
-    b->box[3] = (uint32_t)hand / 2;
-    b->dims[1] = 2;
+    for (int i = 0; i < 3; i++) {
+        b->dims[1 + i] = axes[i].size;
+        b->strides[1 + i] = axes[i].stride * line;
+        b->box[1 + i] = axes[i].box;
+    }
+}
+
+void zc_sm90_deal(zc_tensor_box *b, int lines, int dealt)
+{
+    const int64_t n = b->dims[1], hand = dealt / 4, half = dealt / 2;
+    const axis hands[] = {
+        {2, 1, 2}, {n / (hand ? hand : 1), hand, 4}, {hand / 2, 2, (uint32_t)hand / 2}};
+    const axis halves[] = {
+        {half, 2, (uint32_t)half}, {2, 1, 2}, {n / ZC_SM90_CROSSED_BY, dealt, (uint32_t)lines / 16}};
+    b->box[1] = (uint32_t)lines;
+    if (dealt) split_lines(b, dealt == ZC_SM90_CROSSED_BY ? halves : hands);
 }
 
 int64_t zc_sm90_gemv_blocks(int64_t n, int cols, int parts, int64_t places)

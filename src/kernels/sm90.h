@@ -37,10 +37,13 @@ enum {
     ZC_SM90_PINGPONG,
     ZC_SM90_RASTER,
     ZC_SM90_FUSED_TILE,
-    ZC_SM90_PARTS
+    ZC_SM90_PARTS,
+    ZC_SM90_CROSSED /* of bytes by patches or of matrices */
 };
-#define ZC_SM90_CONFIG                                                                             \
-    "tile_m", "tile_n", "stages", "cluster", "pingpong", "raster", "fused_tile", "parts", NULL
+#define ZC_SM90_NUMBERS                                                                            \
+    "tile_m", "tile_n", "stages", "cluster", "pingpong", "raster", "fused_tile", "parts"
+#define ZC_SM90_CONFIG       ZC_SM90_NUMBERS, NULL
+#define ZC_SM90_BYTES_CONFIG ZC_SM90_NUMBERS, "crossed", NULL
 
 typedef struct zc_sm90_problem {
     int64_t m, n, steps, items; /* steps of the summed axis */
@@ -60,6 +63,7 @@ typedef struct zc_sm90_problem {
     int column_words; /* of 8-bit integers: words of sums that each column has; 0: other types */
     bool unscaled;    /* their sums are the results */
     bool pair;        /* of two products of a tile the first one's results wait in a panel */
+    bool crossed;     /* of 8-bit integers: the products' rows may be B's columns */
 } zc_sm90_problem;
 
 /* The configuration: the candidate that is asked for, or the best by cost that is not refused; may
@@ -92,8 +96,13 @@ zc_status zc_sm90_y_map(zc_launch *l, struct zc_gemm_sm90_params *p);
 int zc_sm90_byte_piece(int64_t n, zc_dtype dtype);
 /* Z_DEALT of gemm_quant_sm90.cu for a result of n columns; 0: they are not dealt out. */
 int zc_sm90_dealt(int64_t n, zc_dtype y, const int64_t *config);
-void zc_gen_dealt(zc_gen *g, int64_t n);
+void zc_gen_dealt(zc_gen *g, const zc_sm90_problem *p);
+/* The same where products may be crossed: then ZC_SM90_CROSSED_BY. */
+int zc_sm90_bytes_dealt(int64_t n, zc_dtype y, const int64_t *config);
+/* Rows of a warpgroup's tile whose products are crossed. */
+int zc_sm90_crossed_rows(const int64_t *config);
 /* The box of so many lines of B ([k, n, batch]), dealt out by so many columns, or not. */
+enum { ZC_SM90_CROSSED_BY = 16 };
 void zc_sm90_deal(zc_tensor_box *b, int lines, int dealt);
 /* Of the kernels for few rows, with n columns in tiles: blocks that share the summed axis have one
  * tile each, others as many as there are, where so many blocks have a place. */

@@ -12,7 +12,8 @@
 // spec.h: Z_T, Z_TB (zc/gemm.cuh), and Z_WGMMA (F16, BF16; with Z_ALONG TF32, E4M3, or where sums are Z_INTEGERS S8, S8U8, U8S8, U8, and
 // Z_TB then is 1); Z_PRODUCT_N: columns of a product where a warpgroup has more than one (else it is Z_TILE_N); Z_STEPWISE: the
 // tensor cores' sums, which keep some 14 digits of e4m3's products, are those of two steps, and are added up in f32 (only without PINGPONG); Z_ODD_STEPS: one is left over; Z_B_CONSTANT: B is a constant of the plan, so its first stages are copied before the kernel in front
-// has ended; Z_DEALT: B's columns are dealt out by so many (p.b's axes: abi/gemm_sm90.h); what zc/sm90_rows.cuh needs.
+// has ended; Z_DEALT: B's columns are dealt out by so many (p.b's axes: abi/gemm_sm90.h); Z_CROSSED: the tensor cores' rows are B's
+// columns, and theirs are A's rows, Z_PRODUCT_N of a warpgroup; what zc/sm90_rows.cuh needs.
 #pragma once
 #include "zc/cluster.cuh"
 #include "zc/ring.cuh"
@@ -21,7 +22,20 @@
 #ifndef Z_PRODUCT_N
 #define Z_PRODUCT_N Z_TILE_N
 #endif
-#ifdef Z_ALONG
+#if Z_CROSSED
+constexpr bool ZC_CROSSED = true;
+#define ZC_CROSSED_S8   S8
+#define ZC_CROSSED_U8   U8
+#define ZC_CROSSED_S8U8 U8S8
+#define ZC_CROSSED_U8S8 S8U8
+#define ZC_CROSSED_TYPES_OF(TYPE) ZC_CROSSED_##TYPE
+#define ZC_CROSSED_TYPES(TYPE) ZC_CROSSED_TYPES_OF(TYPE)
+ZC_WGMMA_ALONG(zc_product, Z_PRODUCT_N, ZC_CROSSED_TYPES(Z_WGMMA))
+#else
+constexpr bool ZC_CROSSED = false;
+#endif
+#if Z_CROSSED
+#elif defined(Z_ALONG)
 ZC_WGMMA_ALONG(zc_product, Z_PRODUCT_N, Z_WGMMA)
 #else
 ZC_WGMMA(zc_product, Z_PRODUCT_N, Z_WGMMA, !Z_TB)
@@ -42,6 +56,8 @@ struct zc_gemm_origin { // of a tile
     int row, col, item;
 };
 
+// Crossed, a thread has rows 8 places apart: of each so many columns neighbours have these places.
+constexpr int ZC_CROSSED_LINES = 16;
 // Which of a tile's columns has place `at` of its products. A thread has pairs of neighbours, 8 places apart; where columns are
 // dealt out, those of its pairs lie side by side.
 #ifdef Z_DEALT
@@ -58,8 +74,10 @@ template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPON
 struct zc_gemm_pipe {
     static constexpr int DEPTH = ZC_LINE_DEPTH, LINE = 128, PANEL = 64 * LINE;       // 64 lines
     static constexpr int GROUPS = GROUPS_, THREADS = (GROUPS + 1) * 128;               // GROUPS: that multiply
-    static constexpr int BLOCKS = TILE_M / (PINGPONG || SIDE ? 64 : GROUPS * 64);      // of 64 rows, a warpgroup
-    static constexpr int OWN = SIDE ? TILE_N / 2 : TILE_N;                // columns, a warpgroup
+    // Crossed, a warpgroup has blocks of 64 columns, and of these all rows or a part.
+    static constexpr int TEAM = PINGPONG ? 1 : GROUPS, BESIDE = TILE_N / 64 < TEAM ? TILE_N / 64 : TEAM, BELOW = TEAM / BESIDE;
+    static constexpr int BLOCKS = ZC_CROSSED ? TILE_N / 64 / BESIDE : TILE_M / (PINGPONG || SIDE ? 64 : GROUPS * 64); // of 64 rows, a warpgroup
+    static constexpr int OWN = ZC_CROSSED ? TILE_M / BELOW : SIDE ? TILE_N / 2 : TILE_N; // columns, a warpgroup
     static constexpr int PIECES = OWN / Z_PRODUCT_N;                      // of them
     static constexpr int B_PART = TILE_N / DOWN, B_COPIES = B_PART > 256 || MATRICES > DOWN ? 2 : 1; // lines of B along the summed axis
     static constexpr int RESULT_N = TILE_N / MATRICES, PANELS = (RESULT_N + 63) / 64; // of results
@@ -75,6 +93,8 @@ struct zc_gemm_pipe {
     static constexpr int RING = STAGES * STAGE + B_STAGES * B_LINES * LINE, RESULTS = GROUPS * STAGING * PANEL + SENT;
     static constexpr int BARRIERS = 2 * STAGES * 8 + (PARTS > 1 ? 8 : 0);
     static_assert(PARTS == 1 || (PARTS == 2 && BLOCKS == 1 && OWN == TILE_N && !PINGPONG), "a warpgroup for each part");
+    static_assert(!ZC_CROSSED || (TILE_N % (BESIDE * 64) == 0 && BESIDE * BELOW == TEAM && Z_TB && !SIDE && PARTS == 1 && MATRICES == 1),
+                  "whole blocks of columns");
     static_assert(PARTS == 1 || (CLUSTER == 1 && SENT <= STAGE && EXTRA < STAGES), "a stage for the sums");
     static_assert(GROUPS == 2 || (PARTS == 1 && !PINGPONG && !SIDE), "more than two warpgroups share rows");
 
@@ -145,7 +165,10 @@ struct zc_gemm_pipe {
         const int item = zc_sm90_rows::b_item(p, t.item, step), depth = zc_sm90_rows::depth(p, step);
         const zc_tensor_map *const b = zc_sm90_rows::b(p, step), *const second = MATRICES > 1 ? &p.second_b : b;
         const int share = DOWN > 1 ? rank : 0;
-        if constexpr (ZC_DEALT > 0) {
+        if constexpr (ZC_CROSSED) {
+            const int line = share * B_PART;
+            load_b_part<EARLY>(to + line * LINE, b, barrier, depth, 0, 0, (t.col + line) / ZC_CROSSED_LINES, item);
+        } else if constexpr (ZC_DEALT > 0) {
             static_assert(MATRICES == 1 && B_PART % ZC_DEALT == 0, "whole hands");
 #pragma unroll
             for (int i = 0; i < B_PART; i += ZC_DEALT) {
@@ -237,12 +260,16 @@ struct zc_gemm_pipe {
         else
             multiply(at, warpgroup, thread, sum, steps, [](int) {});
     }
+    static ZC_MEMBER int beside(int warpgroup) { return PINGPONG ? 0 : warpgroup % BESIDE; }
+    static ZC_MEMBER int below(int warpgroup) { return PINGPONG ? 0 : warpgroup / BESIDE; }
     // The factors of product i of a stage, from its `part`th 32 bytes on: of block i / PIECES and piece i % PIECES.
     ZC_MEMBER u64 a_part(int stage, int warpgroup, int i, int part) const {
+        if (ZC_CROSSED) return zc_wgmma_along(b_of(stage) + beside(warpgroup) * BLOCKS * PANEL, i * PANEL + part * 32);
         const u32 a = a_of(stage) + (PINGPONG || SIDE ? 0 : warpgroup * BLOCKS * PANEL);
         return zc_wgmma_along(a, i / PIECES * PANEL + part * 32);
     }
     ZC_MEMBER u64 b_part(int stage, int warpgroup, int i, int part) const {
+        if (ZC_CROSSED) return zc_wgmma_along(a_of(stage) + below(warpgroup) * OWN * LINE, part * 32);
         const u32 b = b_of(stage) + (SIDE ? warpgroup * OWN * LINE : 0);
         const int piece = i % PIECES * Z_PRODUCT_N * LINE;
         return Z_TB ? zc_wgmma_along(b, piece + part * 32) : zc_wgmma_across(b, piece + part * 16 * LINE, PANEL);

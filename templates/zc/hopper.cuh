@@ -216,11 +216,15 @@ ZC_INLINE void zc_wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "
 ZC_INLINE void zc_wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int N> ZC_INLINE void zc_wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory"); }
 
-/* Four matrices of 8 rows of 16 bytes to shared memory, as zc_ldmatrix_x4 reads them. */
-ZC_INLINE void zc_stmatrix_x4(u32 row, const u32 r[4]) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(r[0]), "r"(r[1]),
-                 "r"(r[2]), "r"(r[3])
-                 : "memory");
-}
+/* Four matrices of 8 rows of 16 bytes to shared memory, as zc_ldmatrix_x4 and, with _trans, zc_ldmatrix_x4_trans read them. */
+#define ZC_STMATRIX_X4(name, op)                                                                                       \
+    ZC_INLINE void name(u32 row, const u32 r[4]) {                                                                     \
+        asm volatile("stmatrix.sync.aligned.m8n8.x4" op ".shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(r[0]),   \
+                     "r"(r[1]), "r"(r[2]), "r"(r[3])                                                                   \
+                     : "memory");                                                                                      \
+    }
+ZC_STMATRIX_X4(zc_stmatrix_x4, "")
+ZC_STMATRIX_X4(zc_stmatrix_x4_trans, ".trans")
+#undef ZC_STMATRIX_X4
 
 #endif

@@ -46,6 +46,7 @@ typedef enum zc_host_kind {
     ZC_HOST_LDMATRIX_X4,
     ZC_HOST_LDMATRIX_X4_TRANS,
     ZC_HOST_STMATRIX_X4,
+    ZC_HOST_STMATRIX_X4_TRANS,
     ZC_HOST_NAMED_SYNC,
     ZC_HOST_NAMED_ARRIVE,
     ZC_HOST_REGISTERS,
@@ -104,7 +105,7 @@ typedef struct zc_host_api {
     void (*constant_load)(void);
     unsigned (*smem_address)(const void *smem, int line);
     void (*aligned)(int line, const void *p, unsigned bytes);
-    void (*stmatrix)(int line, unsigned row, const unsigned *r);
+    void (*stmatrix)(zc_host_kind kind, int line, unsigned row, const unsigned *r);
     void (*named)(zc_host_kind kind, int line, int barrier, int threads);
     void (*registers)(int line, int n, int take);
     void (*cluster_arrive)(int line);

@@ -83,6 +83,7 @@ extern "C" __global__ void __launch_bounds__(256)
         zc_wgmma_wait<0>();
         const u32 r[4] = {zc_bits(d[0]), (u32)s[0], zc_bits(e[2]), zc_bits(e[3])};
         zc_stmatrix_x4(tile + 16 * (threadIdx.x % 32), r);
+        zc_stmatrix_x4_trans(tile + 16 * (threadIdx.x % 32), r);
     }
     zc_grid_launch();
 }

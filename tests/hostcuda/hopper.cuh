@@ -324,10 +324,14 @@ template <int N> ZC_INLINE void zc_wgmma_wait(ZC_HOST_LINE)
         zc_host_call->wgmma(&p, 0, d);                                                             \
     }
 
-ZC_INLINE void zc_stmatrix_x4(u32 row, const u32 r[4], ZC_HOST_LINE)
-{
-    zc_host_call->stmatrix(line.number, row, r);
-}
+#define ZC_STMATRIX(name, kind)                                                                    \
+    ZC_INLINE void name(u32 row, const u32 r[4], ZC_HOST_LINE)                                     \
+    {                                                                                              \
+        zc_host_call->stmatrix(kind, line.number, row, r);                                         \
+    }
+ZC_STMATRIX(zc_stmatrix_x4, ZC_HOST_STMATRIX_X4)
+ZC_STMATRIX(zc_stmatrix_x4_trans, ZC_HOST_STMATRIX_X4_TRANS)
+#undef ZC_STMATRIX
 
 ZC_INLINE void zc_constant_load()
 {

@@ -238,18 +238,22 @@ void hc_ldmatrix(zc_host_kind kind, int line, unsigned *r, const void *row)
 }
 
 /* Lane l points to row l % 8 of matrix l / 8, and has of matrix m elements 2 * (l % 4) and the next
- * of row l / 4. */
+ * of row l / 4, or of that column. */
 static void store(hc_warp *w, unsigned turn)
 {
+    const bool trans = w->kind == ZC_HOST_STMATRIX_X4_TRANS;
     for (unsigned i = 0; i < 32; i++) {
         unsigned char *row;
         memcpy(&row, w->lanes[turn].slot[i], sizeof row);
-        for (unsigned t = 0; t < 4; t++)
-            memcpy(row + t * 4, w->lanes[turn].slot[i % 8 * 4 + t] + sizeof row + i / 8 * 4, 4);
+        for (unsigned e = 0; e < 8; e++) {
+            const unsigned from = trans ? e * 4 + i % 8 / 2 : i % 8 * 4 + e / 2;
+            const unsigned half = trans ? i % 2 : e % 2;
+            memcpy(row + e * 2, w->lanes[turn].slot[from] + sizeof row + i / 8 * 4 + half * 2, 2);
+        }
     }
 }
 
-void hc_stmatrix(int line, unsigned row, const unsigned *r)
+void hc_stmatrix(zc_host_kind kind, int line, unsigned row, const unsigned *r)
 {
     hc_thread *t = hc_thread_now();
     struct {
@@ -263,7 +267,7 @@ void hc_stmatrix(int line, unsigned row, const unsigned *r)
     in.row = hc_memory_at(t, b, row, 16, 16, line);
     hc_check_settled(t, b, row, 16, line);
     memcpy(in.r, r, sizeof in.r);
-    hc_meet(ZC_HOST_STMATRIX_X4, line, &in, sizeof in, store);
+    hc_meet(kind, line, &in, sizeof in, store);
 }
 
 /* ---- Background copies ---- */

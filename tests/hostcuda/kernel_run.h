@@ -370,7 +370,7 @@ void hc_mma_sparse(zc_host_kind kind, int line, float *d, const unsigned *a, con
 void hc_places(const hc_thread *t, int line, unsigned row, unsigned bits, unsigned place[2]);
 void hc_aligned(int line, const void *p, unsigned bytes);
 void hc_ldmatrix(zc_host_kind kind, int line, unsigned *r, const void *row);
-void hc_stmatrix(int line, unsigned row, const unsigned *r);
+void hc_stmatrix(zc_host_kind kind, int line, unsigned row, const unsigned *r);
 void hc_cp_async(int line, void *smem, const void *global, unsigned valid, unsigned size);
 void hc_cp_async_commit(void);
 void hc_cp_async_wait(int n);

@@ -1089,7 +1089,7 @@ static void sparse_products(void **state)
     }
 }
 
-/* The matrices of zc_stmatrix_x4 are what zc_ldmatrix_x4 reads. */
+/* The matrices of zc_stmatrix_x4 are what zc_ldmatrix_x4 reads, those with _trans too. */
 static void matrix_stores(void **state)
 {
     (void)state;
@@ -1101,11 +1101,21 @@ static void matrix_stores(void **state)
                   "    zc_stmatrix_x4(zc_smem_address(s[31 - t]), r);\n"
                   "    zc_ldmatrix_x4(back, s[31 - t]);\n"
                   "    out[t] = s[31 - 9][4] == 601;\n"
-                  "    for (u32 i = 0; i < 4; i++) out[32 + 4 * t + i] = back[i];\n",
+                  "    for (u32 i = 0; i < 4; i++) out[32 + 4 * t + i] = back[i];\n"
+                  "    zc_sync_warp();\n"
+                  "    zc_stmatrix_x4_trans(zc_smem_address(s[31 - t]), r);\n"
+                  "    zc_ldmatrix_x4_trans(back, s[31 - t]);\n"
+                  "    out[t] += 2 * (s[31 - 10][4] == 1701);\n"
+                  "    for (u32 i = 0; i < 4; i++) out[160 + 4 * t + i] = back[i];\n",
                   1, 1, 32));
     for (unsigned t = 0; t < 32; t++)
-        for (unsigned i = 0; i < 4; i++) assert_int_equal(m.result[32 + 4 * t + i], 100 * t + i);
-    assert_int_equal(m.result[0], 1); /* row 1 of matrix 1: elements 4, 5 are lane 1 * 4 + 2's */
+        for (unsigned i = 0; i < 4; i++) {
+            assert_int_equal(m.result[32 + 4 * t + i], 100 * t + i);
+            assert_int_equal(m.result[160 + 4 * t + i], 100 * t + i);
+        }
+    /* Row 1 of matrix 1: elements 4, 5 are those of lane 1 * 4 + 2; row 2 of columns: element 4 is
+     * that of lane 4 * 4 + 1. */
+    assert_int_equal(m.result[0], 3);
 }
 
 /* A take waits until others have dropped. */

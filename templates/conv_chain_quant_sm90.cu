@@ -4,12 +4,12 @@
 // which the other operand of a sum of bytes comes and where the sum takes its place. So warpgroups drift apart, and one's results
 // are made beside another's products.
 //
-// The first product's sums become bytes in the registers where the second one reads its rows: of each 16 channels a thread has
-// four, which the tensor cores take for neighbours. The second's weights are laid down by the threads in that order, their columns
-// dealt out. They stay; the first's do where there is room for all of them, else they come by a ring, box by box, for all warpgroups.
+// Channels are the rows of both products, and pixels their columns (zc/turned_bytes.cuh). The first one's bytes lie in shared memory
+// as the second one takes them without swizzle, pixel by pixel 16 channels, and so do the second's weights, which stay; the first's do
+// where there is room for all of them, else they come by a ring, box by box, for all warpgroups.
 //
 // spec.h: see zc/gemm_quant_sm90.cuh; Z_WGMMA: as in zc/gemm_sm90.cuh; Z_DEPTH, Z_HIDDEN, Z_COLUMNS: channels of x, multiples of 32
-// up to 128, of what the first convolution gives, which divide 128, and of the result, multiples of 128; and the configuration:
+// up to 128, of what the first convolution gives, 64 or 128, and of the result, multiples of 128; and the configuration:
 // Z_STAGES: lines of 128 bytes of each of the first's weights that there is room for, Z_PANELS: of a warpgroup.
 #include "zc/hopper.cuh"
 #include "zc/ring.cuh"
@@ -18,29 +18,42 @@
 #ifdef Z_FUSED_SUM
 #define ZC_GQ_SUM
 #endif
-#include "zc/byte_panels.cuh"
 #include "zc/rim_box.cuh"
+#include "zc/turned_bytes.cuh"
 
-ZC_WGMMA_ALONG(zc_first_product, Z_HIDDEN, Z_WGMMA)
-ZC_WGMMA_HELD_ALONG(zc_second_product, 128, Z_WGMMA)
+ZC_WGMMA_ALONG(zc_product, 64, ZC_WGMMA_TURNED(Z_WGMMA))
+
+#ifdef Z_FUSED_SUM
+constexpr bool ADDS = true;
+#else
+constexpr bool ADDS = false;
+#endif
+#if defined(Z_B_CONSTANT) && defined(Z_SCALES_CONSTANT)
+constexpr bool CONSTANTS = true; // which are read before the kernel in front has ended
+#else
+constexpr bool CONSTANTS = false;
+#endif
 
 constexpr int GROUPS = 4, THREADS = (GROUPS + 1) * 128, CONSUMERS = GROUPS * 128;
-constexpr int LINE = 128, ACROSS = 128, COUNT = Z_COLUMNS / ACROSS; // panels of a box's results
-constexpr int DEEP = 32;                                            // bytes of a product's step
+constexpr int LINE = 128, ACROSS = 128, PANEL = 64 * LINE, COUNT = Z_COLUMNS / ACROSS; // panels of a box's results
+constexpr int DEEP = 32;                                                                // bytes of a product's step
 constexpr int PARTS = Z_DEPTH / DEEP, STEPS = 9 * PARTS, LINES = (STEPS * DEEP + LINE - 1) / LINE;
 constexpr bool STAYS = Z_STAGES == LINES;
-// Panels of the second's weights have lines of 128 bytes, which as many of them share as have room.
-constexpr int SHARE = LINE / Z_HIDDEN, SECOND = (COUNT + SHARE - 1) / SHARE * ACROSS * LINE;
-static_assert(Z_PANELS >= 2 && Z_HIDDEN % DEEP == 0 && LINE % Z_HIDDEN == 0 && Z_DEPTH % DEEP == 0 && Z_DEPTH <= LINE &&
-                  Z_COLUMNS % ACROSS == 0 && !Z_ZERO_A && !Z_ZERO_B,
-              "what the lines hold");
+constexpr int PIECE = 64 * 16, BLOCK = Z_HIDDEN / 16 * PIECE; // 16 bytes of 64 channels or pixels; all of them
+constexpr int OWN = Z_HIDDEN / 64, BESIDE = ACROSS / 64;      // blocks of 64 channels of both products
+static_assert(Z_PANELS >= 2 && Z_HIDDEN % 64 == 0 && Z_DEPTH % DEEP == 0 && Z_DEPTH <= LINE && Z_COLUMNS % ACROSS == 0 && !Z_ZERO_A &&
+                  !Z_ZERO_B,
+              "what lines and blocks hold");
 
-typedef i32 first_sums[Z_HIDDEN / 2], second_sums[ACROSS / 2];
-typedef u32 factors[Z_HIDDEN / DEEP][4]; // the second's, of a thread
+// Where one of 64 channels is in a product's rows.
+ZC_DEV int row_of(int channel) { return channel / 16 * 16 + channel % 2 * 8 + channel % 16 / 2; }
+
+typedef i32 sums[32]; // of a block
 
 struct chain {
-    static constexpr int FIRST = Z_STAGES * Z_HIDDEN * LINE, BOXES = FIRST + SECOND, RESULTS = BOXES + GROUPS * ZC_ROWS_BYTES;
-    static constexpr int FACTORS = RESULTS + GROUPS * Z_PANELS * ZC_PANEL;
+    static constexpr int FIRST = Z_STAGES * Z_HIDDEN * LINE, BOXES = FIRST + Z_COLUMNS / 64 * BLOCK;
+    static constexpr int RESULTS = BOXES + GROUPS * ZC_ROWS_BYTES, BETWEEN = RESULTS + GROUPS * Z_PANELS * PANEL;
+    static constexpr int FACTORS = BETWEEN + GROUPS * BLOCK;
     static constexpr int BARRIERS = FACTORS + (Z_COLUMNS + Z_HIDDEN) * (int)sizeof(zc_gq_column);
 
     const zc_gemm_quant_sm90_params &q;
@@ -59,7 +72,8 @@ struct chain {
     ZC_MEMBER u32 box_full(int group) const { return full(2 * Z_STAGES + group); }
     ZC_MEMBER u32 panel_full(int group, int panel) const { return full(2 * Z_STAGES + GROUPS + group * Z_PANELS + panel); }
     ZC_MEMBER u32 box_of(int group) const { return smem + BOXES + group * ZC_ROWS_BYTES; }
-    ZC_MEMBER int panel_of(int group, int panel) const { return RESULTS + (group * Z_PANELS + panel) * ZC_PANEL; }
+    ZC_MEMBER u32 between_of(int group) const { return smem + BETWEEN + group * BLOCK; }
+    ZC_MEMBER int panel_of(int group, int panel) const { return RESULTS + (group * Z_PANELS + panel) * PANEL; }
 
     // A warpgroup's box of this number. A few boxes are of many blocks.
     ZC_MEMBER int box(int group, int number) const { return blockIdx.x + gridDim.x * (group + GROUPS * number); }
@@ -75,7 +89,7 @@ struct chain {
             zc_tensor_prefetch(&p.a);
             zc_tensor_prefetch(&p.b);
             zc_tensor_prefetch(&p.y);
-            if (ZC_PANEL_ADDS) zc_tensor_prefetch(&p.tile);
+            if (ADDS) zc_tensor_prefetch(&p.tile);
         }
         zc_sync();
     }
@@ -84,13 +98,13 @@ struct chain {
 
     ZC_MEMBER void produce() const {
         zc_ring_slot<Z_STAGES> at = {0, 1};
-        if (!ZC_PANEL_CONSTANTS) zc_grid_wait();
+        if (!CONSTANTS) zc_grid_wait();
         for (int number = 0; box(0, number) < boxes; number++) {
             for (int line = 0; line < LINES; line++, at.next()) {
                 zc_barrier_wait(empty(at.stage), at.parity);
                 zc_barrier_expect(full(at.stage), Z_HIDDEN * LINE);
-                if (ZC_PANEL_CONSTANTS) zc_constant_load();
-                zc_tensor_load(smem + at.stage * Z_HIDDEN * LINE, &p.b, full(at.stage), line * LINE, 0, 0);
+                if (CONSTANTS) zc_constant_load();
+                zc_tensor_load(smem + at.stage * Z_HIDDEN * LINE, &p.b, full(at.stage), line * LINE, 0, 0, 0, 0);
             }
             if (STAYS) break;
         }
@@ -102,23 +116,20 @@ struct chain {
         constexpr int PIECES = Z_HIDDEN / 16;
         const unsigned char *const v = (const unsigned char *)q.quant.in[ZC_GQ_B];
         for (int i = thread; i < Z_COLUMNS * PIECES; i += CONSUMERS) {
-            const int column = i / PIECES, panel = column / ACROSS, in = column % ACROSS;
-            const int line = panel / SHARE * ACROSS + zc_panel_dealt<ACROSS / 4>(in), piece = panel % SHARE * PIECES + i % PIECES;
+            const int channel = i / PIECES;
             zc_vec<u32, 4> x;
-            if constexpr (ZC_PANEL_CONSTANTS)
+            if constexpr (CONSTANTS)
                 zc_constant_load16(&x, v + i * 16);
             else
                 x = ((const zc_vec<u32, 4> *)v)[i];
-            *(zc_vec<u32, 4> *)(memory + FIRST + line * LINE + (piece ^ line % 8) * 16) = {
-                zc_permute(x.v[0], x.v[2], 0x5410), zc_permute(x.v[0], x.v[2], 0x7632), zc_permute(x.v[1], x.v[3], 0x5410),
-                zc_permute(x.v[1], x.v[3], 0x7632)};
+            *(zc_vec<u32, 4> *)(memory + FIRST + channel / 64 * BLOCK + i % PIECES * PIECE + row_of(channel % 64) * 16) = x;
         }
         zc_async_fence();
     }
     ZC_MEMBER void lay_columns(int thread, const zc_gq_shared (&shared)[2]) const {
         for (int i = thread; i < Z_COLUMNS + Z_HIDDEN; i += CONSUMERS)
             if (i < Z_COLUMNS)
-                columns.put(zc_panel_place<ACROSS / 4>(i), zc_gq_make(shared[0], zc_gq_ask(q.quant, zc_gq_item(), i)).column);
+                columns.put(i, zc_gq_make(shared[0], zc_gq_ask(q.quant, zc_gq_item(), i)).column);
             else
                 hidden.put(i - Z_COLUMNS, zc_gq_make(shared[1], zc_gq_ask(q.second, i - Z_COLUMNS)).column);
     }
@@ -136,7 +147,7 @@ struct chain {
         const int of = box(group, number / COUNT), panel = number % Z_PANELS;
         if (of >= boxes) return;
         const zc_rim_box at = zc_rim_box_of(p, of * 64);
-        zc_barrier_expect(panel_full(group, panel), ZC_PANEL);
+        zc_barrier_expect(panel_full(group, panel), PANEL);
         zc_tensor_load(smem + panel_of(group, panel), &p.tile, panel_full(group, panel), number % COUNT * ACROSS, at.x, at.y, at.image);
     }
 
@@ -152,7 +163,7 @@ struct chain {
             release(at.stage, thread);
         }
     }
-    ZC_MEMBER void multiply_first(zc_ring_slot<Z_STAGES> &at, int group, int thread, first_sums &sum) const {
+    ZC_MEMBER void multiply_first(zc_ring_slot<Z_STAGES> &at, int group, int thread, sums (&sum)[OWN]) const {
         int last = 0;
 #pragma unroll
         for (int line = 0; line < LINES; line++, at.next()) {
@@ -162,13 +173,11 @@ struct chain {
             for (int part = 0; part < LINE / DEEP; part++) {
                 const int step = line * (LINE / DEEP) + part, tap = step / PARTS;
                 if (step >= STEPS) break;
-                const u32 first = box_of(group) + (tap / 3 * ZC_RIM_PITCH + tap % 3) * LINE;
-                const u64 a = zc_wgmma_spaced(first, step % PARTS * DEEP, ZC_RIM_PITCH * LINE);
-                const u64 b = zc_wgmma_along(smem + at.stage * Z_HIDDEN * LINE, part * DEEP);
-                if (step == 0)
-                    zc_first_product(sum, a, b);
-                else
-                    zc_first_product(sum, a, b, true);
+                const u32 pixels = box_of(group) + (tap / 3 * ZC_RIM_PITCH + tap % 3) * LINE;
+                const u64 b = zc_wgmma_spaced(pixels, step % PARTS * DEEP, ZC_RIM_PITCH * LINE);
+#pragma unroll
+                for (int i = 0; i < OWN; i++)
+                    multiply(sum[i], zc_wgmma_along(smem + at.stage * Z_HIDDEN * LINE, i * 64 * LINE + part * DEEP), b, step);
             }
             if (!STAYS || line + 1 == LINES) zc_wgmma_commit();
             if (line && !STAYS) {
@@ -180,42 +189,61 @@ struct chain {
         zc_wgmma_wait<0>();
         release(last, thread);
     }
-    ZC_MEMBER void make_factors(const zc_gq_shared &shared, int thread, const first_sums &sum, factors &made) const {
+    static ZC_MEMBER void multiply(sums &sum, u64 a, u64 b, int step) {
+        if (step == 0)
+            zc_product(sum, a, b);
+        else
+            zc_product(sum, a, b, true);
+    }
+    // Lays down the first's bytes.
+    ZC_MEMBER void lay_between(const zc_gq_shared &shared, int group, int thread, const sums (&sum)[OWN]) const {
 #pragma unroll
-        for (int i = 0; i < Z_HIDDEN / 16; i++) {
-            u32 pairs[2][2]; // of both rows
-#pragma unroll
-            for (int j = 0; j < 2; j++) {
-                zc_gq_column c[2];
-                hidden.get(i * 16 + j * 8 + thread % 4 * 2, c);
-#pragma unroll
-                for (int row = 0; row < 2; row++)
-                    pairs[row][j] = zc_gq_saturated<Z_A>(zc_panel_numbers(shared, c, sum + i * 8 + j * 4 + row * 2).y);
-            }
-#pragma unroll
-            for (int row = 0; row < 2; row++)
-                made[i / 2][i % 2 * 2 + row] = zc_gq_word<(Z_WHOLES > 0)>(pairs[row][0], pairs[row][1]);
+        for (int i = 0; i < OWN; i++) {
+            zc_gq_column c[2];
+            hidden.get(i * 64 + zc_turned_column(thread), c);
+            const u32 to = between_of(group) + (i * 4 + thread / 32) * PIECE;
+            zc_turned_lay<64, false, (Z_WHOLES > 0)>(
+                64, [](int) { return (const void *)nullptr; }, [&](int row) { return to + row * 16; },
+                [&](int place, int second, u32, int) {
+                    return zc_gq_saturated<Z_A>(zc_turned_numbers(shared, c, sum[i] + place * 4 + second).y);
+                });
         }
+        zc_async_fence();
     }
 
     // ---- the second product, a panel at a time ----
 
-    ZC_MEMBER void multiply_second(int panel, const factors &rows, second_sums &sum) const {
-        const u32 v = smem + FIRST + panel / SHARE * ACROSS * LINE;
+    ZC_MEMBER void multiply_second(int group, int panel, sums (&sum)[BESIDE]) const {
         zc_wgmma_fence();
 #pragma unroll
         for (int step = 0; step < Z_HIDDEN / DEEP; step++) {
-            const u64 b = zc_wgmma_along(v + panel % SHARE * Z_HIDDEN, step * DEEP);
-            if (step == 0)
-                zc_second_product(sum, rows[step], b);
-            else
-                zc_second_product(sum, rows[step], b, true);
+            const u64 b = zc_wgmma_windows(between_of(group), step * 2 * PIECE, PIECE);
+#pragma unroll
+            for (int i = 0; i < BESIDE; i++)
+                multiply(sum[i], zc_wgmma_windows(smem + FIRST + panel * BESIDE * BLOCK, i * BLOCK + step * 2 * PIECE, PIECE), b, step);
         }
         zc_wgmma_commit();
     }
+    // In the place of the other operand's bytes; the first `rows` pixels of the box.
+    ZC_MEMBER void lay_results(const zc_gq_shared &shared, const zc_gq_with &with, int panel, int thread, int rows,
+                               const sums (&sum)[BESIDE], int laid) const {
+#pragma unroll
+        for (int i = 0; i < BESIDE; i++) {
+            const int piece = i * 4 + thread / 32;
+            const auto place_of = [&](int row) { return laid + row * LINE + (piece ^ row % 8) * 16; };
+            zc_gq_column c[2];
+            columns.get(panel * ACROSS + i * 64 + zc_turned_column(thread), c);
+            zc_turned_lay<64, ADDS, ZC_GQ_UPPER>(
+                rows, [&](int row) { return memory + place_of(row); }, [&](int row) { return smem + place_of(row); },
+                [&](int place, int second, u32 other, int first) {
+                    const zc_turned_numbers n(shared, c, sum[i] + place * 4 + second);
+                    return zc_gq_finished(n.y, other, first, with, [](i32(&)[2]) {});
+                });
+        }
+    }
     // The panel has what is added to, or what it had has left.
     ZC_MEMBER void take_panel(int group, int thread, const zc_ring_slot<Z_PANELS> &at) const {
-        if (ZC_PANEL_ADDS) {
+        if (ADDS) {
             zc_barrier_wait(panel_full(group, at.stage), at.parity);
         } else {
             if (thread == 0) zc_bulk_wait_read<Z_PANELS - 1>();
@@ -233,16 +261,16 @@ struct chain {
 
     ZC_MEMBER void consume(int group) const {
         const int thread = threadIdx.x % 128;
-        if (!ZC_PANEL_CONSTANTS) await_front();
+        if (!CONSTANTS) await_front();
         const zc_gq_shared shared[2] = {zc_gq_share(q.quant), zc_gq_share(q.second)};
         const zc_gq_with with = zc_gq_with_of(p.g.fused);
         lay_columns(threadIdx.x - 128, shared);
         lay_weights(threadIdx.x - 128);
         zc_named_sync(1 + GROUPS, CONSUMERS);
-        if (ZC_PANEL_CONSTANTS) await_front();
+        if (CONSTANTS) await_front();
         if (thread == 0) {
             ask_box(group, 0);
-            for (int i = 0; ZC_PANEL_ADDS && i < Z_PANELS; i++) ask_panel(group, i);
+            for (int i = 0; ADDS && i < Z_PANELS; i++) ask_panel(group, i);
         }
         for (int line = 0; STAYS && line < LINES; line++) zc_barrier_wait(full(line), 0);
         zc_ring_slot<Z_STAGES> weights = {};
@@ -253,32 +281,27 @@ struct chain {
                 break;
             }
             const zc_rim_box to = zc_rim_box_of(p, box(group, number) * 64);
-            const bool sees = to.y + thread / 32 * 2 < p.window.out[1]; // are the warp's two lines of pixels on the image?
-            factors rows;
+            const int rows = (p.window.out[1] - to.y) * ZC_RIM_SIDE; // on the image
             {
-                first_sums sum;
+                sums sum[OWN];
                 zc_barrier_wait(box_full(group), number & 1);
                 multiply_first(weights, group, thread, sum);
-                make_factors(shared[1], thread, sum, rows);
+                lay_between(shared[1], group, thread, sum);
             }
-            zc_named_sync(1 + group, 128); // all have read the box
+            zc_named_sync(1 + group, 128); // all have read the box, and laid down what is between
             if (thread == 0) ask_box(group, number + 1);
 #pragma unroll 1
             for (int panel = 0; panel < COUNT; panel++, at.next()) {
                 const int before = number * COUNT + panel - 1;
-                second_sums sum;
-                multiply_second(panel, rows, sum);
-                if (ZC_PANEL_ADDS && thread == 0 && before >= 0) { // it has left meanwhile
+                sums sum[BESIDE];
+                multiply_second(group, panel, sum);
+                if (ADDS && thread == 0 && before >= 0) { // it has left meanwhile
                     zc_bulk_wait_read<0>();
                     ask_panel(group, before + Z_PANELS);
                 }
                 take_panel(group, thread, at);
                 zc_wgmma_wait<0>();
-#pragma unroll
-                for (int piece = 0; piece < 2; piece++)
-                    if (sees)
-                        zc_panel_lay_finished<ACROSS / 4>(shared[0], with, columns, panel * ACROSS, thread, piece, sum,
-                                                          memory + panel_of(group, at.stage));
+                lay_results(shared[0], with, panel, thread, rows, sum, panel_of(group, at.stage));
                 send_panel(group, thread, at.stage, to, panel * ACROSS);
             }
         }

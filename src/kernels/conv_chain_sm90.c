@@ -18,7 +18,8 @@ const char *const zc_config_conv_chain_quant_sm90[] = {"stages", "panels", NULL}
 enum {
     GROUPS = 4, /* warpgroups that multiply */
     THREADS = (GROUPS + 1) * 128,
-    DEEP = 32, /* bytes of a product's step */
+    DEEP = 32,  /* bytes of a product's step */
+    BLOCK = 64, /* channels */
     TAPS = 9,
     STAGES_LEAST = 2,
     PANELS_LEAST = 2,
@@ -48,15 +49,15 @@ static int64_t first_bytes(const problem *p)
 
 static int64_t second_bytes(const problem *p)
 {
-    const int64_t share = ZC_SM90_LINE / p->hidden, panels = p->columns / ZC_SM90_LINE;
-    return zc_ceil_div(panels, share) * ZC_SM90_LINE * ZC_SM90_LINE;
+    return p->columns * p->hidden;
 }
 
 /* All but the first's weights. */
 static int64_t smem_of(const problem *p, int panels)
 {
     enum { BARRIERS = 512 };
-    return second_bytes(p) + GROUPS * (ZC_RIM_ROOM + panels * ZC_SM90_PANEL) +
+    return second_bytes(p) +
+           GROUPS * (ZC_RIM_ROOM + panels * ZC_SM90_PANEL + ZC_RIM_ROWS * p->hidden) +
            (p->columns + p->hidden) * COLUMN + BARRIERS;
 }
 
@@ -121,8 +122,8 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
 /* Do channels lie in lines as the template has them? */
 static bool channels_fit(const problem *p)
 {
-    return p->depth > 0 && p->depth <= ZC_SM90_LINE && p->depth % DEEP == 0 && p->hidden >= DEEP &&
-           ZC_SM90_LINE % p->hidden == 0 && p->columns > 0 && p->columns % ZC_SM90_LINE == 0;
+    return p->depth > 0 && p->depth <= ZC_SM90_LINE && p->depth % DEEP == 0 &&
+           (p->hidden == BLOCK || p->hidden == 2 * BLOCK) && p->columns > 0 && p->columns % ZC_SM90_LINE == 0;
 }
 
 double zc_conv_chain_quant_us(const zc_conv_work *first, const zc_conv_work *second)
@@ -210,7 +211,7 @@ zc_status zc_gen_conv_chain_quant_sm90(zc_gen *g)
                        .columns = v.dims[0],
                        .sm_count = g->sm_count};
     if (!channels_fit(&p))
-        return zc_gen_decline(g, "channels that do not share lines of 128 bytes");
+        return zc_gen_decline(g, "channels that are not in blocks of 64");
     ZC_TRY(put_sum(g, b.y_zero));
     if (g->declined[0]) return ZC_OK;
     zc_gen_tensor_cores(g, "wgmma", zc_gen_in_type(g, 0));
@@ -245,7 +246,7 @@ static zc_status put_maps(zc_launch *l, const zc_tensor *w, struct zc_gemm_sm90_
     const zc_tensor_box other =
         zc_rim_box(p->g.fused.in[0], y->dtype, n, p->g.fused.pitch[0], y, false);
     zc_tensor_box b = zc_sm90_box(w->data, w->dtype, row, w->dims[0], 1, row, 0);
-    b.box[1] = (uint32_t)w->dims[0];
+    zc_sm90_deal(&b, (int)w->dims[0], ZC_SM90_CROSSED_BY);
     ZC_TRY(zc_launch_tensor_map(l, &a, &p->a));
     ZC_TRY(zc_launch_tensor_map(l, &b, &p->b));
     ZC_TRY(zc_launch_tensor_map(l, &to, &p->y));

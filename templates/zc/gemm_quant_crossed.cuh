@@ -1,22 +1,21 @@
 // What becomes of tiles of sums whose rows are columns of B (Z_CROSSED): no zero points, and bytes that leave by the copy engine. A
-// thread has pairs of neighbouring columns and of rows, so that what its columns need stays in registers, and matrices of 8 x 8
-// pairs of bytes are turned on their way to and from shared memory.
+// thread has two neighbouring columns of 64 and many rows, so that what its columns need stays in registers.
 //
 // Of two pairs of operands (Z_PAIR) the second product's bytes wait in registers.
 //
 // spec.h: see templates/gemm_quant_sm90.cu.
 #pragma once
-#include "zc/gemm_quant_sm90.cuh"
 #include "zc/gemm_tiles.cuh"
+#include "zc/turned_bytes.cuh"
 
 template <class PIPE> struct zc_gq_crossed : zc_gemm_tiles<PIPE> {
     using PIPE::p;
     typedef typename PIPE::slot slot;
 
-    static constexpr int BLOCKS = PIPE::BLOCKS, ROWS = PIPE::OWN, TURN = 32; // columns of a block: 64; rows that are turned at once
+    static constexpr int BLOCKS = PIPE::BLOCKS, ROWS = PIPE::OWN; // of a warpgroup: blocks of 64 columns
     static constexpr int PRODUCTS = ZC_GQ_PAIR ? 2 : 1, PAIRS = BLOCKS * PRODUCTS; // of columns, of a thread
     static constexpr bool REMAKES = false;
-    static_assert(!Z_ZERO_A && !Z_ZERO_B && Z_TENSOR_Y && ROWS % TURN == 0 && PIPE::EXTRA <= 1, "no sums of lines; whole panels");
+    static_assert(!Z_ZERO_A && !Z_ZERO_B && Z_TENSOR_Y && PIPE::EXTRA <= 1, "no sums of lines; whole panels");
     static_assert(!ZC_GQ_PAIR || BLOCKS == 1, "a lane for each factor of four");
 
     const zc_gemm_quant_params &q;
@@ -37,7 +36,7 @@ template <class PIPE> struct zc_gq_crossed : zc_gemm_tiles<PIPE> {
     static ZC_MEMBER int made_by(int thread) { return thread % 4 / 2 % PAIRS; } // which pair's
     // A thread's first column of a block of the warpgroup.
     static ZC_MEMBER int column_of(int warpgroup, int thread, int block) {
-        return (PIPE::beside(warpgroup) * BLOCKS + block) * 64 + thread / 32 * 16 + thread % 32 / 4 * 2;
+        return (PIPE::beside(warpgroup) * BLOCKS + block) * 64 + zc_turned_column(thread);
     }
     ZC_MEMBER void ask_columns(const zc_gemm_origin &t, int warpgroup, int thread, all_own &own) const {
         const i64 at = t.col + column_of(warpgroup, thread, made_by(thread) % BLOCKS) + thread % 2, col = at < q.n ? at : q.n - 1;
@@ -81,43 +80,27 @@ template <class PIPE> struct zc_gq_crossed : zc_gemm_tiles<PIPE> {
 
     ZC_MEMBER void see(const zc_gemm_origin &t, int, int, view &v) const { v.t = t; }
 
-    // What two neighbouring columns' sums are before they are bytes, of the first or second of a thread's rows.
-    struct numbers {
-        i32 y[2];
-        ZC_MEMBER numbers(const zc_gq_shared &shared, const zc_gq_column (&c)[2], const i32 *sum)
-            : y{zc_gq_number_of(sum[0], c[0], shared), zc_gq_number_of(sum[2], c[1], shared)} {}
-    };
     // With the fused work on them, whose operands are any beyond the last row or column; other: of a tile's bytes that came, from
     // the `first`th on.
-    ZC_MEMBER auto result(const view &v, const numbers &n, int row, int column, u32 other, int first) const {
+    ZC_MEMBER auto result(const view &v, const zc_turned_numbers &n, int row, int column, u32 other, int first) const {
         return zc_gq_finished(n.y, other, first, v.with, [&](i32(&all)[2]) {
             const int col = v.t.col + column, at = v.t.row + row, last = (int)q.m - 1;
             zc_fused_near<2>(p.g.fused, all, at < last ? at : last, col < q.n ? col : (int)q.n - 2, q.n, (u16)(other >> first * 8));
         });
     }
-    // Where a lane's line of a matrix begins: of rows, by 16 columns of a warp.
-    static ZC_MEMBER int place_in_panel(int row, int warp) { return row * 64 + (warp ^ row / 2 % 4) * 16; }
-    static ZC_MEMBER int place_in_tile(int row, int column) { return row * PIPE::LINE + (column / 16 % 8 ^ row % 8) * 16; }
-
     ZC_MEMBER void lay_panel(const view &v, int block, int warpgroup, int thread, const i32 (&sum)[ROWS / 2], int stage, u32 to) const {
-        const int column = column_of(warpgroup, thread, block), top = PIPE::below(warpgroup) * ROWS, lane = thread % 32;
+        const int column = column_of(warpgroup, thread, block), top = PIPE::below(warpgroup) * ROWS, warp = thread / 32;
         const unsigned char *const tile = this->tile_panel(stage, 0, column / PIPE::LINE);
-#pragma unroll
-        for (int begin = 0; begin < ROWS; begin += TURN) {
-            u32 other[4] = {}, out[4];
-            if (PIPE::EXTRA) zc_ldmatrix_x4_trans(other, tile + place_in_tile(top + begin + lane, column));
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const int place = begin / 8 + i, row = top + place * 8 + thread % 4 * 2;
-                const i32 *const own = sum + place * 4;
+        zc_turned_lay<ROWS, (PIPE::EXTRA > 0), ZC_GQ_UPPER>(
+            ROWS, [&](int row) { return tile + (top + row) * PIPE::LINE + (column / 16 % 8 ^ row % 8) * 16; },
+            [&](int row) { return to + row * 64 + (warp ^ row / 2 % 4) * 16; },
+            [&](int place, int second, u32 other, int first) {
 #ifdef Z_PAIR
-                other[i] = v.kept[place];
+                other = v.kept[place];
 #endif
-                out[i] = zc_gq_word<ZC_GQ_UPPER>(result(v, numbers(v.shared, v.columns[block], own), row, column, other[i], 0),
-                                                 result(v, numbers(v.shared, v.columns[block], own + 1), row + 1, column, other[i], 2));
-            }
-            zc_stmatrix_x4_trans(to + place_in_panel(begin + lane, thread / 32), out);
-        }
+                const zc_turned_numbers n(v.shared, v.columns[block], sum + place * 4 + second);
+                return result(v, n, top + place * 8 + thread % 4 * 2 + second, column, other, first);
+            });
     }
 #ifdef Z_PAIR
     ZC_MEMBER void keep_second(const zc_gemm_origin &, const zc_gq_shared &shared, int, int, int, const typename PIPE::sums &sum,
@@ -125,8 +108,8 @@ template <class PIPE> struct zc_gq_crossed : zc_gemm_tiles<PIPE> {
 #pragma unroll
         for (int i = 0; i < ROWS / 8; i++) {
             const i32 *const own = sum[0] + i * 4;
-            v.kept[i] = zc_gq_word<(Z_WHOLES > 0)>(zc_gq_saturated<zc_gq_other>(numbers(shared, v.columns[1], own).y),
-                                                   zc_gq_saturated<zc_gq_other>(numbers(shared, v.columns[1], own + 1).y));
+            v.kept[i] = zc_gq_word<(Z_WHOLES > 0)>(zc_gq_saturated<zc_gq_other>(zc_turned_numbers(shared, v.columns[1], own).y),
+                                                   zc_gq_saturated<zc_gq_other>(zc_turned_numbers(shared, v.columns[1], own + 1).y));
         }
     }
 #endif

@@ -24,21 +24,14 @@
 #endif
 #if Z_CROSSED
 constexpr bool ZC_CROSSED = true;
-#define ZC_CROSSED_S8   S8
-#define ZC_CROSSED_U8   U8
-#define ZC_CROSSED_S8U8 U8S8
-#define ZC_CROSSED_U8S8 S8U8
-#define ZC_CROSSED_TYPES_OF(TYPE) ZC_CROSSED_##TYPE
-#define ZC_CROSSED_TYPES(TYPE) ZC_CROSSED_TYPES_OF(TYPE)
-ZC_WGMMA_ALONG(zc_product, Z_PRODUCT_N, ZC_CROSSED_TYPES(Z_WGMMA))
+ZC_WGMMA_ALONG(zc_product, Z_PRODUCT_N, ZC_WGMMA_TURNED(Z_WGMMA))
 #else
 constexpr bool ZC_CROSSED = false;
-#endif
-#if Z_CROSSED
-#elif defined(Z_ALONG)
+#ifdef Z_ALONG
 ZC_WGMMA_ALONG(zc_product, Z_PRODUCT_N, Z_WGMMA)
 #else
 ZC_WGMMA(zc_product, Z_PRODUCT_N, Z_WGMMA, !Z_TB)
+#endif
 #endif
 #ifdef Z_INTEGERS
 typedef i32 zc_product_sum;

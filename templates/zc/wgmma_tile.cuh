@@ -25,4 +25,12 @@ ZC_INLINE u64 zc_wgmma_spaced(u32 smem, u32 offset, u32 between) {
 ZC_INLINE u64 zc_wgmma_across(u32 smem, u32 offset, u32 pitch) { return zc_wgmma_tile(smem, offset, pitch); }
 ZC_INLINE u64 zc_wgmma_windows(u32 smem, u32 offset, u32 pitch) { return zc_wgmma_tile(smem, offset, pitch, 128 >> 4); }
 
+// Types of A and of B, or of both, the other way round.
+#define ZC_WGMMA_TURNED_S8       S8
+#define ZC_WGMMA_TURNED_U8       U8
+#define ZC_WGMMA_TURNED_S8U8     U8S8
+#define ZC_WGMMA_TURNED_U8S8     S8U8
+#define ZC_WGMMA_TURNED_OF(TYPE) ZC_WGMMA_TURNED_##TYPE
+#define ZC_WGMMA_TURNED(TYPE)    ZC_WGMMA_TURNED_OF(TYPE)
+
 #endif

@@ -203,7 +203,7 @@ struct chain {
             hidden.get(i * 64 + zc_turned_column(thread), c);
             const u32 to = between_of(group) + (i * 4 + thread / 32) * PIECE;
             zc_turned_lay<64, false, (Z_WHOLES > 0)>(
-                64, [](int) { return (const void *)nullptr; }, [&](int row) { return to + row * 16; },
+                [](int) { return (const void *)nullptr; }, [&](int row) { return to + row * 16; },
                 [&](int place, int second, u32, int) {
                     return zc_gq_saturated<Z_A>(zc_turned_numbers(shared, c, sum[i] + place * 4 + second).y);
                 });
@@ -224,8 +224,8 @@ struct chain {
         }
         zc_wgmma_commit();
     }
-    // In the place of the other operand's bytes; the first `rows` pixels of the box.
-    ZC_MEMBER void lay_results(const zc_gq_shared &shared, const zc_gq_with &with, int panel, int thread, int rows,
+    // In the place of the other operand's bytes.
+    ZC_MEMBER void lay_results(const zc_gq_shared &shared, const zc_gq_with &with, int panel, int thread,
                                const sums (&sum)[BESIDE], int laid) const {
 #pragma unroll
         for (int i = 0; i < BESIDE; i++) {
@@ -234,7 +234,7 @@ struct chain {
             zc_gq_column c[2];
             columns.get(panel * ACROSS + i * 64 + zc_turned_column(thread), c);
             zc_turned_lay<64, ADDS, ZC_GQ_UPPER>(
-                rows, [&](int row) { return memory + place_of(row); }, [&](int row) { return smem + place_of(row); },
+                [&](int row) { return memory + place_of(row); }, [&](int row) { return smem + place_of(row); },
                 [&](int place, int second, u32 other, int first) {
                     const zc_turned_numbers n(shared, c, sum[i] + place * 4 + second);
                     return zc_gq_finished(n.y, other, first, with, [](i32(&)[2]) {});
@@ -281,7 +281,6 @@ struct chain {
                 break;
             }
             const zc_rim_box to = zc_rim_box_of(p, box(group, number) * 64);
-            const int rows = (p.window.out[1] - to.y) * ZC_RIM_SIDE; // on the image
             {
                 sums sum[OWN];
                 zc_barrier_wait(box_full(group), number & 1);
@@ -301,7 +300,7 @@ struct chain {
                 }
                 take_panel(group, thread, at);
                 zc_wgmma_wait<0>();
-                lay_results(shared[0], with, panel, thread, rows, sum, panel_of(group, at.stage));
+                lay_results(shared[0], with, panel, thread, sum, panel_of(group, at.stage));
                 send_panel(group, thread, at.stage, to, panel * ACROSS);
             }
         }

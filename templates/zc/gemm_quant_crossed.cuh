@@ -92,7 +92,7 @@ template <class PIPE> struct zc_gq_crossed : zc_gemm_tiles<PIPE> {
         const int column = column_of(warpgroup, thread, block), top = PIPE::below(warpgroup) * ROWS, warp = thread / 32;
         const unsigned char *const tile = this->tile_panel(stage, 0, column / PIPE::LINE);
         zc_turned_lay<ROWS, (PIPE::EXTRA > 0), ZC_GQ_UPPER>(
-            ROWS, [&](int row) { return tile + (top + row) * PIPE::LINE + (column / 16 % 8 ^ row % 8) * 16; },
+            [&](int row) { return tile + (top + row) * PIPE::LINE + (column / 16 % 8 ^ row % 8) * 16; },
             [&](int row) { return to + row * 64 + (warp ^ row / 2 % 4) * 16; },
             [&](int place, int second, u32 other, int first) {
 #ifdef Z_PAIR

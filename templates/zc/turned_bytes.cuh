@@ -14,17 +14,16 @@ struct zc_turned_numbers {
         : y{zc_gq_number_of(sum[0], c[0], shared), zc_gq_number_of(sum[2], c[1], shared)} {}
 };
 
-// The first `rows` of ROWS rows, or some more. to(row): the shared memory of the warp's 16 columns; from(row): the same of another
+// So many rows. to(row): the shared memory of the warp's 16 columns; from(row): the same of another
 // operand's, with ADDS; make(place, second, its bytes, the first of a pair's): what becomes of the sums of two columns from number
 // 4 * place + second on, as of zc_gq_saturated.
 template <int ROWS, bool ADDS, bool UPPER, class FROM, class TO, class MAKE>
-ZC_DEV void zc_turned_lay(int rows, FROM from, TO to, MAKE make) {
+ZC_DEV void zc_turned_lay(FROM from, TO to, MAKE make) {
     constexpr int TURN = 32;
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int begin = 0; begin < ROWS; begin += TURN) {
         u32 other[4] = {}, out[4];
-        if (begin && begin >= rows) break;
         if constexpr (ADDS) zc_ldmatrix_x4_trans(other, from(begin + lane));
 #pragma unroll
         for (int i = 0; i < 4; i++) {

@@ -1,0 +1,1 @@
+// QLinearConvNext on Hopper.

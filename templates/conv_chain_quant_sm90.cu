@@ -277,8 +277,8 @@ struct chain {
 #pragma unroll
                 for (int piece = 0; piece < 2; piece++)
                     if (sees)
-                        zc_panel_lay_finished<ACROSS / 4>(shared[0], with, columns, panel * ACROSS, thread, piece, sum,
-                                                          memory + panel_of(group, at.stage));
+                        zc_panel_lay_finished<ACROSS / 4, 4>(shared[0], with, columns, panel * ACROSS, thread, piece, sum,
+                                                             memory + panel_of(group, at.stage));
                 send_panel(group, thread, at.stage, to, panel * ACROSS);
             }
         }

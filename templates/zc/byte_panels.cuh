@@ -30,9 +30,10 @@ template <int HAND> ZC_DEV int zc_panel_dealt(int in) { return in % HAND / 2 * 8
 template <int HAND> ZC_DEV int zc_panel_place(int column) {
     return column / (4 * HAND) * (4 * HAND) + column % HAND / 4 * 16 + column / HAND % 4 * 4 + column % 4;
 }
-// Piece `piece` of a thread's results of both its rows; columns: factors from the product's first column on; finish(two numbers,
-// what is added to, the first of its bytes): as of zc_gq_saturated.
-template <int HAND, bool ADDS, bool UPPER, class F>
+// Piece `piece` of a thread's results of both its rows, so many of its four words computed side by side as there are registers for;
+// columns: factors from the product's first column on; finish(two numbers, what is added to, the first of its bytes): as of
+// zc_gq_saturated.
+template <int HAND, int TOGETHER, bool ADDS, bool UPPER, class F>
 ZC_DEV void zc_panel_lay(const zc_gq_shared &shared, const zc_gq_columns &columns, int from, int thread, int piece,
                          const i32 (&sum)[2 * HAND], unsigned char *panel, F finish) {
     typedef zc_vec<u32, 4> bytes;
@@ -45,6 +46,7 @@ ZC_DEV void zc_panel_lay(const zc_gq_shared &shared, const zc_gq_columns &column
 #pragma unroll
     for (int word = 0; word < 4; word++) {
         const int four = piece * 4 + word;
+        if (word && word % TOGETHER == 0) zc_sync_warp();
         zc_gq_column c[4];
         columns.get(from + four * 16 + own * 4, c);
 #pragma unroll
@@ -58,11 +60,11 @@ ZC_DEV void zc_panel_lay(const zc_gq_shared &shared, const zc_gq_columns &column
     for (int row = 0; row < 2; row++) to[row * 8 * ZC_PANEL_LINE / 16] = out[row];
 }
 // The same with the fused work on them.
-template <int HAND>
+template <int HAND, int TOGETHER>
 ZC_DEV void zc_panel_lay_finished(const zc_gq_shared &shared, const zc_gq_with &with, const zc_gq_columns &columns, int from,
                                   int thread, int piece, const i32 (&sum)[2 * HAND], unsigned char *panel) {
-    zc_panel_lay<HAND, ZC_PANEL_ADDS, ZC_GQ_UPPER>(shared, columns, from, thread, piece, sum, panel,
-                                                   [&](const zc_panel_numbers &n, u32 other, int first) {
-                                                       return zc_gq_finished(n.y, other, first, with, [](i32(&)[2]) {});
-                                                   });
+    zc_panel_lay<HAND, TOGETHER, ZC_PANEL_ADDS, ZC_GQ_UPPER>(
+        shared, columns, from, thread, piece, sum, panel, [&](const zc_panel_numbers &n, u32 other, int first) {
+            return zc_gq_finished(n.y, other, first, with, [](i32(&)[2]) {});
+        });
 }

@@ -5,9 +5,8 @@
 // are made beside another's products.
 //
 // The first product's sums become bytes in the registers where the second one reads its rows: of each 16 channels a thread has
-// four, which the tensor cores take for neighbours. The second's weights are laid down by the threads in that order, and their
-// columns so that a thread's sums are of four neighbours, too. They stay; the first's do where there is room for all of them,
-// else they come by a ring, box by box, for all warpgroups.
+// four, which the tensor cores take for neighbours. The second's weights are laid down by the threads in that order, their columns
+// dealt out. They stay; the first's do where there is room for all of them, else they come by a ring, box by box, for all warpgroups.
 //
 // spec.h: see zc/gemm_quant_sm90.cuh; Z_WGMMA: as in zc/gemm_sm90.cuh; Z_DEPTH, Z_HIDDEN, Z_COLUMNS: channels of x, multiples of 32
 // up to 128, of what the first convolution gives, which divide 128, and of the result, multiples of 128; and the configuration:
@@ -19,26 +18,15 @@
 #ifdef Z_FUSED_SUM
 #define ZC_GQ_SUM
 #endif
-#include "zc/gemm_quant_sm90.cuh"
+#include "zc/byte_panels.cuh"
 #include "zc/rim_box.cuh"
 
 ZC_WGMMA_ALONG(zc_first_product, Z_HIDDEN, Z_WGMMA)
 ZC_WGMMA_HELD_ALONG(zc_second_product, 128, Z_WGMMA)
 
-#ifdef Z_FUSED_SUM
-constexpr bool ADDS = true;
-#else
-constexpr bool ADDS = false;
-#endif
-#if defined(Z_B_CONSTANT) && defined(Z_SCALES_CONSTANT)
-constexpr bool CONSTANTS = true; // which are read before the kernel in front has ended
-#else
-constexpr bool CONSTANTS = false;
-#endif
-
 constexpr int GROUPS = 4, THREADS = (GROUPS + 1) * 128, CONSUMERS = GROUPS * 128;
-constexpr int LINE = 128, ACROSS = 128, PANEL = 64 * LINE, COUNT = Z_COLUMNS / ACROSS; // panels of a box's results
-constexpr int DEEP = 32;                                                                // bytes of a product's step
+constexpr int LINE = 128, ACROSS = 128, COUNT = Z_COLUMNS / ACROSS; // panels of a box's results
+constexpr int DEEP = 32;                                            // bytes of a product's step
 constexpr int PARTS = Z_DEPTH / DEEP, STEPS = 9 * PARTS, LINES = (STEPS * DEEP + LINE - 1) / LINE;
 constexpr bool STAYS = Z_STAGES == LINES;
 // Panels of the second's weights have lines of 128 bytes, which as many of them share as have room.
@@ -50,12 +38,9 @@ static_assert(Z_PANELS >= 2 && Z_HIDDEN % DEEP == 0 && LINE % Z_HIDDEN == 0 && Z
 typedef i32 first_sums[Z_HIDDEN / 2], second_sums[ACROSS / 2];
 typedef u32 factors[Z_HIDDEN / DEEP][4]; // the second's, of a thread
 
-// Where the tensor cores have the sum of the thread's element i of 16 neighbours.
-ZC_DEV int sum_of(int i) { return i / 2 % 2 * 8 + i / 4 * 2 + i % 2; }
-
 struct chain {
     static constexpr int FIRST = Z_STAGES * Z_HIDDEN * LINE, BOXES = FIRST + SECOND, RESULTS = BOXES + GROUPS * ZC_ROWS_BYTES;
-    static constexpr int FACTORS = RESULTS + GROUPS * Z_PANELS * PANEL;
+    static constexpr int FACTORS = RESULTS + GROUPS * Z_PANELS * ZC_PANEL;
     static constexpr int BARRIERS = FACTORS + (Z_COLUMNS + Z_HIDDEN) * (int)sizeof(zc_gq_column);
 
     const zc_gemm_quant_sm90_params &q;
@@ -74,7 +59,7 @@ struct chain {
     ZC_MEMBER u32 box_full(int group) const { return full(2 * Z_STAGES + group); }
     ZC_MEMBER u32 panel_full(int group, int panel) const { return full(2 * Z_STAGES + GROUPS + group * Z_PANELS + panel); }
     ZC_MEMBER u32 box_of(int group) const { return smem + BOXES + group * ZC_ROWS_BYTES; }
-    ZC_MEMBER int panel_of(int group, int panel) const { return RESULTS + (group * Z_PANELS + panel) * PANEL; }
+    ZC_MEMBER int panel_of(int group, int panel) const { return RESULTS + (group * Z_PANELS + panel) * ZC_PANEL; }
 
     // A warpgroup's box of this number. A few boxes are of many blocks.
     ZC_MEMBER int box(int group, int number) const { return blockIdx.x + gridDim.x * (group + GROUPS * number); }
@@ -90,7 +75,7 @@ struct chain {
             zc_tensor_prefetch(&p.a);
             zc_tensor_prefetch(&p.b);
             zc_tensor_prefetch(&p.y);
-            if (ADDS) zc_tensor_prefetch(&p.tile);
+            if (ZC_PANEL_ADDS) zc_tensor_prefetch(&p.tile);
         }
         zc_sync();
     }
@@ -99,12 +84,12 @@ struct chain {
 
     ZC_MEMBER void produce() const {
         zc_ring_slot<Z_STAGES> at = {0, 1};
-        if (!CONSTANTS) zc_grid_wait();
+        if (!ZC_PANEL_CONSTANTS) zc_grid_wait();
         for (int number = 0; box(0, number) < boxes; number++) {
             for (int line = 0; line < LINES; line++, at.next()) {
                 zc_barrier_wait(empty(at.stage), at.parity);
                 zc_barrier_expect(full(at.stage), Z_HIDDEN * LINE);
-                if (CONSTANTS) zc_constant_load();
+                if (ZC_PANEL_CONSTANTS) zc_constant_load();
                 zc_tensor_load(smem + at.stage * Z_HIDDEN * LINE, &p.b, full(at.stage), line * LINE, 0, 0);
             }
             if (STAYS) break;
@@ -118,9 +103,9 @@ struct chain {
         const unsigned char *const v = (const unsigned char *)q.quant.in[ZC_GQ_B];
         for (int i = thread; i < Z_COLUMNS * PIECES; i += CONSUMERS) {
             const int column = i / PIECES, panel = column / ACROSS, in = column % ACROSS;
-            const int line = panel / SHARE * ACROSS + in / 16 * 16 + sum_of(in % 16), piece = panel % SHARE * PIECES + i % PIECES;
+            const int line = panel / SHARE * ACROSS + zc_panel_dealt<ACROSS / 4>(in), piece = panel % SHARE * PIECES + i % PIECES;
             zc_vec<u32, 4> x;
-            if constexpr (CONSTANTS)
+            if constexpr (ZC_PANEL_CONSTANTS)
                 zc_constant_load16(&x, v + i * 16);
             else
                 x = ((const zc_vec<u32, 4> *)v)[i];
@@ -133,7 +118,7 @@ struct chain {
     ZC_MEMBER void lay_columns(int thread, const zc_gq_shared (&shared)[2]) const {
         for (int i = thread; i < Z_COLUMNS + Z_HIDDEN; i += CONSUMERS)
             if (i < Z_COLUMNS)
-                columns.put(i, zc_gq_make(shared[0], zc_gq_ask(q.quant, zc_gq_item(), i)).column);
+                columns.put(zc_panel_place<ACROSS / 4>(i), zc_gq_make(shared[0], zc_gq_ask(q.quant, zc_gq_item(), i)).column);
             else
                 hidden.put(i - Z_COLUMNS, zc_gq_make(shared[1], zc_gq_ask(q.second, i - Z_COLUMNS)).column);
     }
@@ -151,7 +136,7 @@ struct chain {
         const int of = box(group, number / COUNT), panel = number % Z_PANELS;
         if (of >= boxes) return;
         const zc_rim_box at = zc_rim_box_of(p, of * 64);
-        zc_barrier_expect(panel_full(group, panel), PANEL);
+        zc_barrier_expect(panel_full(group, panel), ZC_PANEL);
         zc_tensor_load(smem + panel_of(group, panel), &p.tile, panel_full(group, panel), number % COUNT * ACROSS, at.x, at.y, at.image);
     }
 
@@ -195,12 +180,6 @@ struct chain {
         zc_wgmma_wait<0>();
         release(last, thread);
     }
-    // What two neighbours' sums are before they are bytes.
-    struct numbers {
-        i32 y[2];
-        ZC_MEMBER numbers(const zc_gq_shared &shared, const zc_gq_column *c, const i32 *sum)
-            : y{zc_gq_number_of(sum[0], c[0], shared), zc_gq_number_of(sum[1], c[1], shared)} {}
-    };
     ZC_MEMBER void make_factors(const zc_gq_shared &shared, int thread, const first_sums &sum, factors &made) const {
 #pragma unroll
         for (int i = 0; i < Z_HIDDEN / 16; i++) {
@@ -211,7 +190,7 @@ struct chain {
                 hidden.get(i * 16 + j * 8 + thread % 4 * 2, c);
 #pragma unroll
                 for (int row = 0; row < 2; row++)
-                    pairs[row][j] = zc_gq_saturated<Z_A>(numbers(shared, c, sum + i * 8 + j * 4 + row * 2).y);
+                    pairs[row][j] = zc_gq_saturated<Z_A>(zc_panel_numbers(shared, c, sum + i * 8 + j * 4 + row * 2).y);
             }
 #pragma unroll
             for (int row = 0; row < 2; row++)
@@ -234,41 +213,9 @@ struct chain {
         }
         zc_wgmma_commit();
     }
-    // other: with that operand's two bytes from the `first`th on.
-    static ZC_MEMBER auto result_pair(const numbers &n, u32 other, int first, const zc_gq_with &with) {
-        return zc_gq_finished(n.y, other, first, with, [](i32(&)[2]) {});
-    }
-    // Four neighbours of two rows at a time, in the place of the other operand's.
-    ZC_MEMBER void lay_results(const zc_gq_shared &shared, const zc_gq_with &with, int panel, int thread, const second_sums &sum,
-                               unsigned char *laid) const {
-        constexpr int TOGETHER = Z_WHOLES ? 2 : 1; // are read before any is written, so that results are computed side by side
-        const int line = thread / 32 * 16 + thread % 32 / 4, own = thread % 4 * 4;
-#pragma unroll
-        for (int first = 0; first < ACROSS / 16; first += TOGETHER) {
-            u32 out[TOGETHER][2], *to[TOGETHER];
-#pragma unroll
-            for (int j = 0; j < TOGETHER; j++) {
-                const int piece = first + j;
-                zc_gq_column c[4];
-                columns.get(panel * ACROSS + piece * 16 + own, c);
-                to[j] = (u32 *)(laid + line * LINE + (piece ^ line % 8) * 16 + own);
-#pragma unroll
-                for (int row = 0; row < 2; row++) {
-                    const i32 *const of = sum + piece * 8 + row * 2;
-                    const u32 other = ADDS ? to[j][row * 8 * LINE / 4] : 0;
-                    out[j][row] = zc_gq_word<ZC_GQ_UPPER>(result_pair(numbers(shared, c, of), other, 0, with),
-                                                          result_pair(numbers(shared, c + 2, of + 4), other, 2, with));
-                }
-            }
-#pragma unroll
-            for (int j = 0; j < TOGETHER; j++)
-#pragma unroll
-                for (int row = 0; row < 2; row++) to[j][row * 8 * LINE / 4] = out[j][row];
-        }
-    }
     // The panel has what is added to, or what it had has left.
     ZC_MEMBER void take_panel(int group, int thread, const zc_ring_slot<Z_PANELS> &at) const {
-        if (ADDS) {
+        if (ZC_PANEL_ADDS) {
             zc_barrier_wait(panel_full(group, at.stage), at.parity);
         } else {
             if (thread == 0) zc_bulk_wait_read<Z_PANELS - 1>();
@@ -286,16 +233,16 @@ struct chain {
 
     ZC_MEMBER void consume(int group) const {
         const int thread = threadIdx.x % 128;
-        if (!CONSTANTS) await_front();
+        if (!ZC_PANEL_CONSTANTS) await_front();
         const zc_gq_shared shared[2] = {zc_gq_share(q.quant), zc_gq_share(q.second)};
         const zc_gq_with with = zc_gq_with_of(p.g.fused);
         lay_columns(threadIdx.x - 128, shared);
         lay_weights(threadIdx.x - 128);
         zc_named_sync(1 + GROUPS, CONSUMERS);
-        if (CONSTANTS) await_front();
+        if (ZC_PANEL_CONSTANTS) await_front();
         if (thread == 0) {
             ask_box(group, 0);
-            for (int i = 0; ADDS && i < Z_PANELS; i++) ask_panel(group, i);
+            for (int i = 0; ZC_PANEL_ADDS && i < Z_PANELS; i++) ask_panel(group, i);
         }
         for (int line = 0; STAYS && line < LINES; line++) zc_barrier_wait(full(line), 0);
         zc_ring_slot<Z_STAGES> weights = {};
@@ -321,13 +268,17 @@ struct chain {
                 const int before = number * COUNT + panel - 1;
                 second_sums sum;
                 multiply_second(panel, rows, sum);
-                if (ADDS && thread == 0 && before >= 0) { // it has left meanwhile
+                if (ZC_PANEL_ADDS && thread == 0 && before >= 0) { // it has left meanwhile
                     zc_bulk_wait_read<0>();
                     ask_panel(group, before + Z_PANELS);
                 }
                 take_panel(group, thread, at);
                 zc_wgmma_wait<0>();
-                if (sees) lay_results(shared[0], with, panel, thread, sum, memory + panel_of(group, at.stage));
+#pragma unroll
+                for (int piece = 0; piece < 2; piece++)
+                    if (sees)
+                        zc_panel_lay_finished<ACROSS / 4, 4>(shared[0], with, columns, panel * ACROSS, thread, piece, sum,
+                                                             memory + panel_of(group, at.stage));
                 send_panel(group, thread, at.stage, to, panel * ACROSS);
             }
         }

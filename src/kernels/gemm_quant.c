@@ -126,8 +126,7 @@ static int words_of(const zc_gen *g, const zc_quant_roles *r, int64_t depth)
     return words;
 }
 
-/* The same of both convolutions, where there are two. */
-static int wholes(const zc_gen *g, int64_t depth)
+int zc_gen_quant_wholes(const zc_gen *g, int64_t depth)
 {
     const zc_dtype y = zc_gen_plain_result(g);
     const zc_quant_roles r = zc_quant_roles_of(g->step->op);
@@ -163,7 +162,7 @@ static bool all_constants(const zc_gen *g)
 void zc_gen_quant_factors(zc_gen *g, int64_t depth)
 {
     if (all_constants(g)) zc_gen_define(g, "SCALES_CONSTANT", "1");
-    zc_gen_define(g, "WHOLES", "%d", wholes(g, depth));
+    zc_gen_define(g, "WHOLES", "%d", zc_gen_quant_wholes(g, depth));
 }
 
 /* Has a result of the step a zero point? */

@@ -112,8 +112,11 @@ bool zc_quant_second_of(zc_op op, zc_quant_roles *out);
 bool zc_gen_zero_point(const zc_gen *g, int i);
 /* Z_SMALL_SCALES: are sums of 32 bits and a bias less than 2^31 when they are scaled? */
 bool zc_gen_small_scales(zc_gen *g);
-/* Z_SCALES_CONSTANT: scales, zero points and biases are constants of the plan; Z_WHOLES: sums of so
- * many products become bytes by whole numbers (op/requant.h), of scales of so many words. */
+/* The words of scales by which sums of so many products become bytes by whole numbers
+ * (op/requant.h), of both convolutions where there are two; 0: they do not. */
+int zc_gen_quant_wholes(const zc_gen *g, int64_t depth);
+/* Z_SCALES_CONSTANT: scales, zero points and biases are constants of the plan; Z_WHOLES: those
+ * words. */
 void zc_gen_quant_factors(zc_gen *g, int64_t depth);
 /* The header that zc/gemm_quant.cuh describes, B along the summed axis or not; may decline. */
 zc_status zc_gen_quant_spec(zc_gen *g, bool b_along_k);

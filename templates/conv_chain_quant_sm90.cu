@@ -18,25 +18,14 @@
 #ifdef Z_FUSED_SUM
 #define ZC_GQ_SUM
 #endif
+#include "zc/byte_panels.cuh"
 #include "zc/rim_box.cuh"
-#include "zc/turned_bytes.cuh"
 
 ZC_WGMMA_ALONG(zc_product, 64, ZC_WGMMA_TURNED(Z_WGMMA))
 
-#ifdef Z_FUSED_SUM
-constexpr bool ADDS = true;
-#else
-constexpr bool ADDS = false;
-#endif
-#if defined(Z_B_CONSTANT) && defined(Z_SCALES_CONSTANT)
-constexpr bool CONSTANTS = true; // which are read before the kernel in front has ended
-#else
-constexpr bool CONSTANTS = false;
-#endif
-
 constexpr int GROUPS = 4, THREADS = (GROUPS + 1) * 128, CONSUMERS = GROUPS * 128;
-constexpr int LINE = 128, ACROSS = 128, PANEL = 64 * LINE, COUNT = Z_COLUMNS / ACROSS; // panels of a box's results
-constexpr int DEEP = 32;                                                                // bytes of a product's step
+constexpr int LINE = 128, ACROSS = 128, COUNT = Z_COLUMNS / ACROSS; // panels of a box's results
+constexpr int DEEP = 32;                                            // bytes of a product's step
 constexpr int PARTS = Z_DEPTH / DEEP, STEPS = 9 * PARTS, LINES = (STEPS * DEEP + LINE - 1) / LINE;
 constexpr bool STAYS = Z_STAGES == LINES;
 constexpr int PIECE = 64 * 16, BLOCK = Z_HIDDEN / 16 * PIECE; // 16 bytes of 64 channels or pixels; all of them
@@ -52,7 +41,7 @@ typedef i32 sums[32]; // of a block
 
 struct chain {
     static constexpr int FIRST = Z_STAGES * Z_HIDDEN * LINE, BOXES = FIRST + Z_COLUMNS / 64 * BLOCK;
-    static constexpr int RESULTS = BOXES + GROUPS * ZC_ROWS_BYTES, BETWEEN = RESULTS + GROUPS * Z_PANELS * PANEL;
+    static constexpr int RESULTS = BOXES + GROUPS * ZC_ROWS_BYTES, BETWEEN = RESULTS + GROUPS * Z_PANELS * ZC_PANEL;
     static constexpr int FACTORS = BETWEEN + GROUPS * BLOCK;
     static constexpr int BARRIERS = FACTORS + (Z_COLUMNS + Z_HIDDEN) * (int)sizeof(zc_gq_column);
 
@@ -73,7 +62,7 @@ struct chain {
     ZC_MEMBER u32 panel_full(int group, int panel) const { return full(2 * Z_STAGES + GROUPS + group * Z_PANELS + panel); }
     ZC_MEMBER u32 box_of(int group) const { return smem + BOXES + group * ZC_ROWS_BYTES; }
     ZC_MEMBER u32 between_of(int group) const { return smem + BETWEEN + group * BLOCK; }
-    ZC_MEMBER int panel_of(int group, int panel) const { return RESULTS + (group * Z_PANELS + panel) * PANEL; }
+    ZC_MEMBER int panel_of(int group, int panel) const { return RESULTS + (group * Z_PANELS + panel) * ZC_PANEL; }
 
     // A warpgroup's box of this number. A few boxes are of many blocks.
     ZC_MEMBER int box(int group, int number) const { return blockIdx.x + gridDim.x * (group + GROUPS * number); }
@@ -89,7 +78,7 @@ struct chain {
             zc_tensor_prefetch(&p.a);
             zc_tensor_prefetch(&p.b);
             zc_tensor_prefetch(&p.y);
-            if (ADDS) zc_tensor_prefetch(&p.tile);
+            if (ZC_PANEL_ADDS) zc_tensor_prefetch(&p.tile);
         }
         zc_sync();
     }
@@ -98,12 +87,12 @@ struct chain {
 
     ZC_MEMBER void produce() const {
         zc_ring_slot<Z_STAGES> at = {0, 1};
-        if (!CONSTANTS) zc_grid_wait();
+        if (!ZC_PANEL_CONSTANTS) zc_grid_wait();
         for (int number = 0; box(0, number) < boxes; number++) {
             for (int line = 0; line < LINES; line++, at.next()) {
                 zc_barrier_wait(empty(at.stage), at.parity);
                 zc_barrier_expect(full(at.stage), Z_HIDDEN * LINE);
-                if (CONSTANTS) zc_constant_load();
+                if (ZC_PANEL_CONSTANTS) zc_constant_load();
                 zc_tensor_load(smem + at.stage * Z_HIDDEN * LINE, &p.b, full(at.stage), line * LINE, 0, 0, 0, 0);
             }
             if (STAYS) break;
@@ -118,7 +107,7 @@ struct chain {
         for (int i = thread; i < Z_COLUMNS * PIECES; i += CONSUMERS) {
             const int channel = i / PIECES;
             zc_vec<u32, 4> x;
-            if constexpr (CONSTANTS)
+            if constexpr (ZC_PANEL_CONSTANTS)
                 zc_constant_load16(&x, v + i * 16);
             else
                 x = ((const zc_vec<u32, 4> *)v)[i];
@@ -147,7 +136,7 @@ struct chain {
         const int of = box(group, number / COUNT), panel = number % Z_PANELS;
         if (of >= boxes) return;
         const zc_rim_box at = zc_rim_box_of(p, of * 64);
-        zc_barrier_expect(panel_full(group, panel), PANEL);
+        zc_barrier_expect(panel_full(group, panel), ZC_PANEL);
         zc_tensor_load(smem + panel_of(group, panel), &p.tile, panel_full(group, panel), number % COUNT * ACROSS, at.x, at.y, at.image);
     }
 
@@ -224,26 +213,9 @@ struct chain {
         }
         zc_wgmma_commit();
     }
-    // In the place of the other operand's bytes.
-    ZC_MEMBER void lay_results(const zc_gq_shared &shared, const zc_gq_with &with, int panel, int thread,
-                               const sums (&sum)[BESIDE], int laid) const {
-#pragma unroll
-        for (int i = 0; i < BESIDE; i++) {
-            const int piece = i * 4 + thread / 32;
-            const auto place_of = [&](int row) { return laid + row * LINE + (piece ^ row % 8) * 16; };
-            zc_gq_column c[2];
-            columns.get(panel * ACROSS + i * 64 + zc_turned_column(thread), c);
-            zc_turned_lay<64, ADDS, ZC_GQ_UPPER>(
-                [&](int row) { return memory + place_of(row); }, [&](int row) { return smem + place_of(row); },
-                [&](int place, int second, u32 other, int first) {
-                    const zc_turned_numbers n(shared, c, sum[i] + place * 4 + second);
-                    return zc_gq_finished(n.y, other, first, with, [](i32(&)[2]) {});
-                });
-        }
-    }
     // The panel has what is added to, or what it had has left.
     ZC_MEMBER void take_panel(int group, int thread, const zc_ring_slot<Z_PANELS> &at) const {
-        if (ADDS) {
+        if (ZC_PANEL_ADDS) {
             zc_barrier_wait(panel_full(group, at.stage), at.parity);
         } else {
             if (thread == 0) zc_bulk_wait_read<Z_PANELS - 1>();
@@ -261,16 +233,16 @@ struct chain {
 
     ZC_MEMBER void consume(int group) const {
         const int thread = threadIdx.x % 128;
-        if (!CONSTANTS) await_front();
+        if (!ZC_PANEL_CONSTANTS) await_front();
         const zc_gq_shared shared[2] = {zc_gq_share(q.quant), zc_gq_share(q.second)};
         const zc_gq_with with = zc_gq_with_of(p.g.fused);
         lay_columns(threadIdx.x - 128, shared);
         lay_weights(threadIdx.x - 128);
         zc_named_sync(1 + GROUPS, CONSUMERS);
-        if (CONSTANTS) await_front();
+        if (ZC_PANEL_CONSTANTS) await_front();
         if (thread == 0) {
             ask_box(group, 0);
-            for (int i = 0; ADDS && i < Z_PANELS; i++) ask_panel(group, i);
+            for (int i = 0; ZC_PANEL_ADDS && i < Z_PANELS; i++) ask_panel(group, i);
         }
         for (int line = 0; STAYS && line < LINES; line++) zc_barrier_wait(full(line), 0);
         zc_ring_slot<Z_STAGES> weights = {};
@@ -294,13 +266,16 @@ struct chain {
                 const int before = number * COUNT + panel - 1;
                 sums sum[BESIDE];
                 multiply_second(group, panel, sum);
-                if (ADDS && thread == 0 && before >= 0) { // it has left meanwhile
+                if (ZC_PANEL_ADDS && thread == 0 && before >= 0) { // it has left meanwhile
                     zc_bulk_wait_read<0>();
                     ask_panel(group, before + Z_PANELS);
                 }
                 take_panel(group, thread, at);
                 zc_wgmma_wait<0>();
-                lay_results(shared[0], with, panel, thread, sum, panel_of(group, at.stage));
+#pragma unroll
+                for (int i = 0; i < BESIDE; i++)
+                    zc_panel_lay_finished(shared[0], with, columns, panel * ACROSS + i * 64, i, thread, sum[i],
+                                          memory + panel_of(group, at.stage));
                 send_panel(group, thread, at.stage, to, panel * ACROSS);
             }
         }

@@ -42,5 +42,7 @@ double zc_conv_pair_quant_us(const zc_conv_work *first, const zc_conv_work *seco
  * sum, of either one, that its kernel counts with. */
 double zc_conv_chain_quant_us(const zc_conv_work *first, const zc_conv_work *second);
 int64_t zc_conv_chain_depth(const zc_conv_work *first);
+/* Of two of points, of which the second one reads the first result (QLinearConvNext). */
+double zc_conv_next_quant_us(const zc_conv_work *first, const zc_conv_work *second);
 
 #endif

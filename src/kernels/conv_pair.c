@@ -1,9 +1,10 @@
-/* ConvPair, QLinearConvPair and QLinearConvChain on any architecture (conv_pair.cu,
- * conv_pair_quant.cu, conv_chain_quant.cu); on Hopper they are conv_sm90.c's, conv_quant_sm90.c's
- * and conv_chain_sm90.c's. */
+/* ConvPair, QLinearConvPair, QLinearConvChain and QLinearConvNext on any architecture
+ * (conv_pair.cu, conv_pair_quant.cu, conv_chain_quant.cu, conv_next_quant.cu); on Hopper they are
+ * conv_sm90.c's, conv_quant_sm90.c's, conv_chain_sm90.c's and conv_next_sm90.c's. */
 #include <string.h>
 
 #include "abi/conv_chain_quant.h"
+#include "abi/conv_next_quant.h"
 #include "abi/conv_pair.h"
 #include "abi/conv_pair_quant.h"
 #include "kernels/conv_patches.h"
@@ -103,9 +104,9 @@ static void roles_of(zc_op op, zc_quant_roles roles[2])
     zc_quant_second_of(op, &roles[1]);
 }
 
-static zc_status put_sum(zc_gen *g, const zc_dtype *types)
+/* zx_sum, of bytes of two types. */
+static zc_status put_sum(zc_gen *g, const char *text, const zc_dtype types[2])
 {
-    const char *text = ZC_ATTRS(g, QLinearConvPair)->sum;
     zc_expr *e = zc_arena_alloc(g->arena, 1, sizeof *e);
     if (!e) return zc_fail_nomem(g->diag, "sum of bytes", sizeof *e);
     ZC_TRY(zc_expr_parse(text, types, 2, NULL, 0, e, g->step->name, g->diag));
@@ -144,7 +145,7 @@ zc_status zc_gen_conv_pair_quant(zc_gen *g)
     }
     ZC_TRY(put_scales(g, roles));
     zc_gen_type(g, "Y", zc_gen_out_type(g, 0));
-    return put_sum(g, results);
+    return put_sum(g, ZC_ATTRS(g, QLinearConvPair)->sum, results);
 }
 
 static zc_status put_half(zc_launch *l, const zc_quant_roles *r, struct zc_conv_quant_half *h)
@@ -204,10 +205,10 @@ zc_status zc_gen_conv_chain_quant(zc_gen *g)
     return g->declined[0] ? ZC_OK : zc_gen_epilogue(g);
 }
 
-static zc_status check_chain(zc_launch *l)
+static zc_status check_chain(zc_launch *l, const zc_quant_roles roles[2])
 {
-    const zc_tensor *x = &l->in[ZC_IN_QLinearConvChain_x], *w = &l->in[ZC_IN_QLinearConvChain_w],
-                    *v = &l->in[ZC_IN_QLinearConvChain_v], *y = &l->out[0];
+    const zc_tensor *x = &l->in[0], *y = &l->out[l->nout - 1], *w = &l->in[roles[0].in[ZC_GQ_B]],
+                    *v = &l->in[roles[1].in[ZC_GQ_B]];
     char t[128], u[128];
     bool fits = x->rank == 4 && w->rank == 4 && v->rank == 4 && y->rank == 4 &&
                 x->dims[0] == y->dims[0] && x->dims[3] == w->dims[3] && w->dims[0] == v->dims[3] &&
@@ -228,7 +229,7 @@ zc_status zc_launch_conv_chain_quant(zc_launch *l)
     zc_window window;
     int64_t group;
     roles_of(l->op, roles);
-    ZC_TRY(check_chain(l));
+    ZC_TRY(check_chain(l, roles));
     if (zc_tensor_numel(y) == 0) return ZC_OK;
     p.n = y->dims[3];
     p.pixels = zc_dims_span(y->dims, 0, 3);
@@ -237,6 +238,64 @@ zc_status zc_launch_conv_chain_quant(zc_launch *l)
     zc_window_resolve(&a, 2, x->dims + 1, y->dims + 1, w->dims + 1, &window);
     ZC_TRY(zc_launch_window(l, &window, &p.window));
     ZC_TRY(zc_launch_epilogue(l, &p.fused));
+    zc_dim3 grid = {zc_launch_blocks(p.pixels, 1, 8 * l->sm_count), 1, 1};
+    return zc_launch_kernel(l, 0, grid, BLOCK, (uint32_t)w->dims[0], &p, sizeof p);
+}
+
+/* ---- with a residual between them ---- */
+
+zc_status zc_gen_conv_next_quant(zc_gen *g)
+{
+    const zc_dtype residual = zc_gen_in_type(g, ZC_IN_QLinearConvNext_residual);
+    zc_quant_roles roles[2];
+    roles_of(g->step->op, roles);
+    const zc_dtype h = zc_gen_in_type(g, roles[0].y_zero);
+    zc_gen_type(g, "X", zc_gen_in_type(g, roles[0].in[ZC_GQ_A]));
+    zc_gen_type(g, "W", zc_gen_in_type(g, roles[0].in[ZC_GQ_B]));
+    zc_gen_type(g, "H", h);
+    zc_gen_type(g, "G", zc_gen_out_type(g, 0));
+    zc_gen_type(g, "V", zc_gen_in_type(g, roles[1].in[ZC_GQ_B]));
+    zc_gen_type(g, "Y", zc_gen_out_type(g, 1));
+    ZC_TRY(put_scales(g, roles));
+    if (g->declined[0] || residual == ZC_NONE) return ZC_OK;
+    zc_gen_type(g, "RESIDUAL", residual);
+    return put_sum(g, ZC_ATTRS(g, QLinearConvNext)->sum, (zc_dtype[]){h, residual});
+}
+
+/* Beyond what chains need: three images of the same pixels, and the residual as the first result.
+ */
+static zc_status check_next(zc_launch *l, const zc_quant_roles roles[2])
+{
+    const zc_tensor *x = &l->in[0], *g = &l->out[0], *y = &l->out[1];
+    const bool summed = zc_launch_has(l, ZC_IN_QLinearConvNext_residual);
+    const zc_tensor *other = summed ? &l->in[ZC_IN_QLinearConvNext_residual] : g;
+    char t[128], u[128];
+    ZC_TRY(check_chain(l, roles));
+    if (g->rank == 4 && memcmp(g->dims, x->dims, 3 * sizeof *x->dims) == 0 &&
+        memcmp(g->dims, y->dims, 3 * sizeof *y->dims) == 0 &&
+        g->dims[3] == l->in[roles[0].in[ZC_GQ_B]].dims[0] &&
+        zc_tensor_numel(other) == zc_tensor_numel(g))
+        return ZC_OK;
+    return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
+                   "input and results do not fit each other (got %s and %s)",
+                   zc_tensor_type_text(x, t, sizeof t), zc_tensor_type_text(g, u, sizeof u));
+}
+
+zc_status zc_launch_conv_next_quant(zc_launch *l)
+{
+    const zc_tensor *w = &l->in[ZC_IN_QLinearConvNext_w], *y = &l->out[1];
+    struct zc_conv_next_quant_params p = {
+        .residual = zc_launch_in(l, ZC_IN_QLinearConvNext_residual),
+        .g = l->out[0].data,
+        .y = y->data,
+    };
+    zc_quant_roles roles[2];
+    roles_of(l->op, roles);
+    ZC_TRY(check_next(l, roles));
+    p.n = y->dims[3];
+    p.pixels = zc_dims_span(y->dims, 0, 3);
+    if (p.pixels == 0) return ZC_OK;
+    for (int i = 0; i < 2; i++) ZC_TRY(put_half(l, &roles[i], &p.half[i]));
     zc_dim3 grid = {zc_launch_blocks(p.pixels, 1, 8 * l->sm_count), 1, 1};
     return zc_launch_kernel(l, 0, grid, BLOCK, (uint32_t)w->dims[0], &p, sizeof p);
 }

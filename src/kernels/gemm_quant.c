@@ -1,9 +1,16 @@
 #include <math.h>
 
 #include "kernels/matmul.h"
+#include "op/nhwc.h"
 #include "op/requant.h"
 
 /* ---- the specialisation ---- */
+
+static zc_quant_roles half_roles(zc_op op, bool second)
+{
+    const int *in = zc_conv_half_inputs(op, second);
+    return (zc_quant_roles){{in[0], in[1], in[2], in[3], in[4], in[5]}, in[6], in[7], in[8]};
+}
 
 zc_quant_roles zc_quant_roles_of(zc_op op)
 {
@@ -13,9 +20,9 @@ zc_quant_roles zc_quant_roles_of(zc_op op)
     case ZC_OP_QLinearConv:
         return (zc_quant_roles){{0, 1, 2, 3, 4, 5}, 6, 7, 8};
     case ZC_OP_QLinearConvPair:
-        return (zc_quant_roles){{0, 1, 2, 3, 4, 5}, 6, 7, ZC_IN_QLinearConvPair_bias};
     case ZC_OP_QLinearConvChain:
-        return (zc_quant_roles){{0, 1, 2, 3, 4, 5}, 6, 7, ZC_IN_QLinearConvChain_bias};
+    case ZC_OP_QLinearConvNext:
+        return half_roles(op, false);
     default: /* MatMulInteger, ConvInteger */
         return (zc_quant_roles){{0, -1, 2, 1, -1, 3}, -1, -1, -1};
     }
@@ -23,11 +30,9 @@ zc_quant_roles zc_quant_roles_of(zc_op op)
 
 bool zc_quant_second_of(zc_op op, zc_quant_roles *out)
 {
-    if (op == ZC_OP_QLinearConvChain)
-        *out = (zc_quant_roles){{-1, 6, 7, 8, 9, 10}, 11, 12, ZC_IN_QLinearConvChain_second_bias};
-    else
-        *out = (zc_quant_roles){{8, 9, 10, 11, 12, 13}, 14, 15, ZC_IN_QLinearConvPair_second_bias};
-    return op == ZC_OP_QLinearConvPair || op == ZC_OP_QLinearConvChain;
+    const bool has = zc_conv_has_halves(op);
+    if (has) *out = half_roles(op, true);
+    return has;
 }
 
 static bool is_one(const zc_pvalue *v)
@@ -121,8 +126,7 @@ static int words_of(const zc_gen *g, const zc_quant_roles *r, int64_t depth)
     return words;
 }
 
-/* The same of both convolutions, where there are two. */
-static int wholes(const zc_gen *g, int64_t depth)
+int zc_gen_quant_wholes(const zc_gen *g, int64_t depth)
 {
     const zc_dtype y = zc_gen_plain_result(g);
     const zc_quant_roles r = zc_quant_roles_of(g->step->op);
@@ -139,7 +143,9 @@ bool zc_gen_quant_crosses(const zc_gen *g, int64_t depth)
     const zc_dtype y = zc_gen_plain_result(g);
     zc_quant_roles second;
     if (r.y_scale < 0 || (y != ZC_I8 && y != ZC_U8)) return false;
-    if (zc_quant_second_of(g->step->op, &second) && !wholes(g, depth)) return false; /* spills */
+    if (zc_quant_second_of(g->step->op, &second) &&
+        !zc_gen_quant_wholes(g, depth))
+        return false; /* spills */
     return is_one(zc_gen_in(g, r.in[ZC_GQ_A_SCALE])) &&
            !zc_gen_zero_point(g, r.in[ZC_GQ_A_ZERO]) && !zc_gen_zero_point(g, r.in[ZC_GQ_B_ZERO]);
 }
@@ -169,7 +175,7 @@ static bool all_constants(const zc_gen *g)
 void zc_gen_quant_factors(zc_gen *g, int64_t depth)
 {
     if (all_constants(g)) zc_gen_define(g, "SCALES_CONSTANT", "1");
-    zc_gen_define(g, "WHOLES", "%d", wholes(g, depth));
+    zc_gen_define(g, "WHOLES", "%d", zc_gen_quant_wholes(g, depth));
 }
 
 /* Has a result of the step a zero point? */

@@ -97,16 +97,16 @@ zc_status zc_matmul_partial_sums(zc_launch *l, const zc_matmul *mm, int64_t spli
  * of a tile; sum_bytes: of one sum. */
 zc_status zc_matmul_launch(zc_launch *l, int vector_bytes, size_t sum_bytes);
 
-/* Which inputs of MatMulInteger, QLinearMatMul, ConvInteger, QLinearConv, and the first
- * convolution of QLinearConvPair and QLinearConvChain, are what; -1: it has none. */
+/* Which inputs of MatMulInteger, QLinearMatMul, ConvInteger, QLinearConv, and the first of two
+ * convolutions (zc_conv_has_halves), are what; -1: it has none. */
 typedef struct zc_quant_roles {
     int in[ZC_GQ_OPERANDS]; /* as abi/gemm_quant.h names them */
     int y_scale, y_zero, bias;
 } zc_quant_roles;
 
 zc_quant_roles zc_quant_roles_of(zc_op op);
-/* The same of the second of two convolutions (QLinearConvPair, QLinearConvChain, where A is what
- * the first one gives and no input); false: there is none. */
+/* The same of the second one, whose A may be what the first one gives and no input; false: there is
+ * none. */
 bool zc_quant_second_of(zc_op op, zc_quant_roles *out);
 /* Has the step zero points, in input i, that are not certain to be 0? */
 bool zc_gen_zero_point(const zc_gen *g, int i);
@@ -115,8 +115,11 @@ bool zc_gen_zero_point(const zc_gen *g, int i);
 bool zc_gen_quant_crosses(const zc_gen *g, int64_t depth);
 /* Z_SMALL_SCALES: are sums of 32 bits and a bias less than 2^31 when they are scaled? */
 bool zc_gen_small_scales(zc_gen *g);
-/* Z_SCALES_CONSTANT: scales, zero points and biases are constants of the plan; Z_WHOLES: sums of so
- * many products become bytes by whole numbers (op/requant.h), of scales of so many words. */
+/* The words of scales by which sums of so many products become bytes by whole numbers
+ * (op/requant.h), of both convolutions where there are two; 0: they do not. */
+int zc_gen_quant_wholes(const zc_gen *g, int64_t depth);
+/* Z_SCALES_CONSTANT: scales, zero points and biases are constants of the plan; Z_WHOLES: those
+ * words. */
 void zc_gen_quant_factors(zc_gen *g, int64_t depth);
 /* The header that zc/gemm_quant.cuh describes, B along the summed axis or not; may decline. */
 zc_status zc_gen_quant_spec(zc_gen *g, bool b_along_k);

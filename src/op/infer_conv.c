@@ -38,39 +38,49 @@ zc_status zc_dt_qlinear_conv(zc_infer *f)
     return zc_infer_set_dtype(f, f->in[7].type.dtype);
 }
 
-/* What `run` says of one of the two convolutions of QLinearConvPair or QLinearConvChain; first:
- * what it said of the first one, where that is asked for. */
+/* What `run` says of one of the two convolutions of QLinearConvPair, QLinearConvChain or
+ * QLinearConvNext; first: of what the second one reads. */
 static zc_status half_of(zc_infer *f, bool second, const zc_operand *first,
                          zc_status (*run)(zc_infer *), zc_operand *out)
 {
-    const zc_conv_half half = zc_conv_half_of(f->op, f->attrs, second);
+    const zc_attrs_QLinearConv attrs = zc_conv_half_attrs(f->op, f->attrs, second);
+    const int *at = zc_conv_half_inputs(f->op, second);
     zc_operand in[ZC_QLINEAR_CONV_INPUTS] = {0};
     zc_infer inner = *f;
     for (int i = 0; i < ZC_QLINEAR_CONV_INPUTS; i++)
-        if (half.in[i] < f->nin) in[i] = half.in[i] < 0 ? *first : f->in[half.in[i]];
+        if (at[i] < f->nin) in[i] = at[i] < 0 ? *first : f->in[at[i]];
     inner.op = ZC_OP_QLinearConv;
     inner.info = zc_op_get(inner.op);
-    inner.attrs = &half.attrs;
+    inner.attrs = &attrs;
     inner.nin = ZC_QLINEAR_CONV_INPUTS;
+    inner.nout = 1;
     inner.in = in;
     inner.out = out;
     return run(&inner);
 }
 
-zc_status zc_dt_qlinear_conv_pair(zc_infer *f)
+/* The type of that byte of two. */
+static zc_status byte_of(zc_infer *f, const char *sum, zc_operand both[2], zc_operand *out)
 {
-    const zc_attrs_Pointwise sum = {.expr = ZC_ATTRS(f, QLinearConvPair)->sum};
-    zc_operand both[2] = {0};
+    const zc_attrs_Pointwise attrs = {.expr = sum};
     zc_infer inner = *f;
-    for (int i = 0; i < 2; i++) ZC_TRY(half_of(f, i == 1, &both[0], zc_dt_qlinear_conv, &both[i]));
     inner.op = ZC_OP_Pointwise;
     inner.info = zc_op_get(inner.op);
-    inner.attrs = &sum;
+    inner.attrs = &attrs;
     inner.nin = 2;
+    inner.nout = 1;
     inner.in = both;
+    inner.out = out;
     ZC_TRY(zc_dt_pointwise(&inner));
-    if (f->out[0].type.dtype == ZC_U8 || f->out[0].type.dtype == ZC_I8) return ZC_OK;
-    return zc_infer_fail(f, "the sum gives %s, need bytes", zc_dtype_name(f->out[0].type.dtype));
+    if (out->type.dtype == ZC_U8 || out->type.dtype == ZC_I8) return ZC_OK;
+    return zc_infer_fail(f, "the sum gives %s, need bytes", zc_dtype_name(out->type.dtype));
+}
+
+zc_status zc_dt_qlinear_conv_pair(zc_infer *f)
+{
+    zc_operand both[2] = {0};
+    for (int i = 0; i < 2; i++) ZC_TRY(half_of(f, i == 1, &both[0], zc_dt_qlinear_conv, &both[i]));
+    return byte_of(f, ZC_ATTRS(f, QLinearConvPair)->sum, both, &f->out[0]);
 }
 
 zc_status zc_dt_qlinear_conv_chain(zc_infer *f)
@@ -78,6 +88,23 @@ zc_status zc_dt_qlinear_conv_chain(zc_infer *f)
     zc_operand both[2] = {0};
     for (int i = 0; i < 2; i++) ZC_TRY(half_of(f, i == 1, &both[0], zc_dt_qlinear_conv, &both[i]));
     return zc_infer_set_dtype(f, both[1].type.dtype);
+}
+
+zc_status zc_dt_qlinear_conv_next(zc_infer *f)
+{
+    const char *sum = ZC_ATTRS(f, QLinearConvNext)->sum;
+    zc_operand both[2] = {0};
+    ZC_TRY(half_of(f, false, NULL, zc_dt_qlinear_conv, &both[0]));
+    f->out[0].type.dtype = both[0].type.dtype;
+    if (zc_in_present(f, ZC_IN_QLinearConvNext_residual) != (sum != NULL))
+        return zc_infer_fail(f, "the residual and attribute 'sum' need each other");
+    if (sum) {
+        both[1] = f->in[ZC_IN_QLinearConvNext_residual];
+        ZC_TRY(byte_of(f, sum, both, &f->out[0]));
+    }
+    ZC_TRY(half_of(f, true, &f->out[0], zc_dt_qlinear_conv, &both[1]));
+    zc_infer_out_dtype(f, 1, both[1].type.dtype);
+    return ZC_OK;
 }
 
 /* ---- convolutions ---- */
@@ -203,16 +230,16 @@ zc_status zc_infer_qlinear_conv(zc_infer *f)
     return zc_infer_conv_pool(f);
 }
 
-/* The second convolution's weights, of a result of this rank. */
-static zc_status check_points(zc_infer *f, int i, int rank)
+/* The weights of that one of both, of a result of this rank. */
+static zc_status check_points(zc_infer *f, int i, int rank, const char *which)
 {
     const zc_type *v = zc_in(f, i);
     if (rank != v->rank)
-        return zc_infer_fail(f, "the second convolution has a wrong rank (got %d, need %d)",
+        return zc_infer_fail(f, "the %s convolution has a wrong rank (got %d, need %d)", which,
                              v->rank, rank);
     for (int d = 1; d < rank - 1; d++)
         if (!zc_dim_is(v->dims[d], 1))
-            return zc_infer_fail(f, "the second convolution's windows are not points");
+            return zc_infer_fail(f, "the %s convolution's windows are not points", which);
     return ZC_OK;
 }
 
@@ -222,7 +249,7 @@ zc_status zc_infer_qlinear_conv_pair(zc_infer *f)
     for (int i = 0; i < 2; i++)
         ZC_TRY(half_of(f, i == 1, &both[0], zc_infer_qlinear_conv, &both[i]));
     const zc_type *y = &both[0].type;
-    ZC_TRY(check_points(f, ZC_IN_QLinearConvPair_v, y->rank));
+    ZC_TRY(check_points(f, ZC_IN_QLinearConvPair_v, y->rank, "second"));
     for (int d = 0; d < y->rank; d++)
         ZC_TRY(
             zc_infer_same(f, both[1].type.dims[d], y->dims[d], "dimensions of both convolutions"));
@@ -236,8 +263,21 @@ zc_status zc_infer_qlinear_conv_chain(zc_infer *f)
     for (int i = 0; i < 2; i++)
         ZC_TRY(half_of(f, i == 1, &both[0], zc_infer_qlinear_conv, &both[i]));
     const zc_type *y = &both[1].type;
-    ZC_TRY(check_points(f, ZC_IN_QLinearConvChain_v, y->rank));
+    ZC_TRY(check_points(f, ZC_IN_QLinearConvChain_v, y->rank, "second"));
     return zc_infer_set(f, 0, y->rank, y->dims);
+}
+
+zc_status zc_infer_qlinear_conv_next(zc_infer *f)
+{
+    zc_operand half = {.vals = {.n = -1}};
+    ZC_TRY(half_of(f, false, NULL, zc_infer_qlinear_conv, &half));
+    ZC_TRY(check_points(f, ZC_IN_QLinearConvNext_w, half.type.rank, "first"));
+    ZC_TRY(zc_infer_set(f, 0, half.type.rank, half.type.dims));
+    ZC_TRY(zc_infer_need_shape(f, ZC_IN_QLinearConvNext_residual, half.type.rank, half.type.dims,
+                               "the residual"));
+    ZC_TRY(half_of(f, true, &f->out[0], zc_infer_qlinear_conv, &half));
+    ZC_TRY(check_points(f, ZC_IN_QLinearConvNext_v, half.type.rank, "second"));
+    return zc_infer_set(f, 1, half.type.rank, half.type.dims);
 }
 
 zc_status zc_infer_scaled_conv(zc_infer *f)

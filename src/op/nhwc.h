@@ -54,13 +54,31 @@ static inline zc_attrs_Conv zc_nchw_qlinear_conv(const zc_attrs_QLinearConv *a)
     return (zc_attrs_Conv)ZC_NCHW_CONV(a);
 }
 
-/* One of the two QLinearConv of QLinearConvPair or QLinearConvChain: its attributes, and which
- * inputs are its own; -1: what the first one gives. */
+/* Is the operation two QLinearConv? */
+static inline bool zc_conv_has_halves(zc_op op)
+{
+    return op == ZC_OP_QLinearConvPair || op == ZC_OP_QLinearConvChain ||
+           op == ZC_OP_QLinearConvNext;
+}
+
+/* Which inputs of such an operation are those of one of both, in QLinearConv's order; -1: what the
+ * first one gives. */
 enum { ZC_QLINEAR_CONV_INPUTS = 9 };
-typedef struct zc_conv_half {
-    zc_attrs_QLinearConv attrs;
-    int in[ZC_QLINEAR_CONV_INPUTS];
-} zc_conv_half;
+static inline const int *zc_conv_half_inputs(zc_op op, bool second)
+{
+    static const int pair[2][ZC_QLINEAR_CONV_INPUTS] = {
+        {0, 1, 2, 3, 4, 5, 6, 7, ZC_IN_QLinearConvPair_bias},
+        {8, 9, 10, 11, 12, 13, 14, 15, ZC_IN_QLinearConvPair_second_bias}};
+    static const int chain[2][ZC_QLINEAR_CONV_INPUTS] = {
+        {0, 1, 2, 3, 4, 5, 6, 7, ZC_IN_QLinearConvChain_bias},
+        {-1, 6, 7, 8, 9, 10, 11, 12, ZC_IN_QLinearConvChain_second_bias}};
+    static const int next[2][ZC_QLINEAR_CONV_INPUTS] = {
+        {0, 1, 2, 3, 4, 5, 6, 7, ZC_IN_QLinearConvNext_bias},
+        {-1, 13, 14, 8, 9, 10, 11, 12, ZC_IN_QLinearConvNext_second_bias}};
+    return op == ZC_OP_QLinearConvChain  ? chain[second]
+           : op == ZC_OP_QLinearConvNext ? next[second]
+                                         : pair[second];
+}
 
 #define ZC_FIRST_HALF(a)                                                                           \
     {                                                                                              \
@@ -69,8 +87,7 @@ typedef struct zc_conv_half {
         .strides = (a)->strides, .taps_first = 1                                                   \
     }
 
-/* That of points. */
-static inline zc_attrs_QLinearConv zc_second_half(zc_ints strides)
+static inline zc_attrs_QLinearConv zc_half_of_points(zc_ints strides)
 {
     return (zc_attrs_QLinearConv){.auto_pad = "NOTSET",
                                   .channels_last = 1,
@@ -80,34 +97,38 @@ static inline zc_attrs_QLinearConv zc_second_half(zc_ints strides)
                                   .taps_first = 1};
 }
 
-static inline zc_conv_half zc_pair_half_of(const zc_attrs_QLinearConvPair *a, bool second)
+/* The attributes of that QLinearConv. */
+static inline zc_attrs_QLinearConv zc_conv_half_attrs(zc_op op, const void *attrs, bool second)
 {
-    if (second)
-        return (zc_conv_half){zc_second_half(a->second_strides),
-                              {8, 9, 10, 11, 12, 13, 14, 15, ZC_IN_QLinearConvPair_second_bias}};
-    return (zc_conv_half){ZC_FIRST_HALF(a), {0, 1, 2, 3, 4, 5, 6, 7, ZC_IN_QLinearConvPair_bias}};
+    const zc_attrs_QLinearConvPair *pair = attrs;
+    const zc_attrs_QLinearConvChain *chain = attrs;
+    if (op == ZC_OP_QLinearConvPair)
+        return second ? zc_half_of_points(pair->second_strides)
+                      : (zc_attrs_QLinearConv)ZC_FIRST_HALF(pair);
+    if (op == ZC_OP_QLinearConvChain && !second) return (zc_attrs_QLinearConv)ZC_FIRST_HALF(chain);
+    return zc_half_of_points((zc_ints){0});
 }
 
-static inline zc_conv_half zc_chain_half_of(const zc_attrs_QLinearConvChain *a, bool second)
+/* The byte that QLinearConvPair or QLinearConvNext makes of two, and inputs that these have the
+ * types of; NULL: none. */
+static inline const char *zc_conv_sum(zc_op op, const void *attrs, int like[2])
 {
-    if (second)
-        return (zc_conv_half){zc_second_half((zc_ints){0}),
-                              {-1, 6, 7, 8, 9, 10, 11, 12, ZC_IN_QLinearConvChain_second_bias}};
-    return (zc_conv_half){ZC_FIRST_HALF(a), {0, 1, 2, 3, 4, 5, 6, 7, ZC_IN_QLinearConvChain_bias}};
+    const zc_attrs_QLinearConvPair *pair = attrs;
+    const zc_attrs_QLinearConvNext *next = attrs;
+    const bool is_next = op == ZC_OP_QLinearConvNext;
+    if (!is_next && op != ZC_OP_QLinearConvPair) return NULL;
+    like[0] = is_next ? ZC_IN_QLinearConvNext_h_zero : ZC_IN_QLinearConvPair_x0_zero;
+    like[1] = is_next ? ZC_IN_QLinearConvNext_residual : ZC_IN_QLinearConvPair_x1_zero;
+    return is_next ? next->sum : pair->sum;
 }
 
-static inline zc_conv_half zc_conv_half_of(zc_op op, const void *attrs, bool second)
-{
-    return op == ZC_OP_QLinearConvChain ? zc_chain_half_of(attrs, second)
-                                        : zc_pair_half_of(attrs, second);
-}
-
-/* The input whose type a convolution's result has before an epilogue; -1: its output's. */
+/* The input whose type a convolution's result has before an epilogue or a sum; -1: its output's. */
 static inline int zc_conv_plain_like(zc_op op)
 {
     return op == ZC_OP_QLinearConv        ? (int)ZC_IN_QLinearConv_y_zero
            : op == ZC_OP_QLinearConvChain ? (int)ZC_IN_QLinearConvChain_y_zero
            : op == ZC_OP_QLinearConvPair  ? (int)ZC_IN_QLinearConvPair_x0_zero
+           : op == ZC_OP_QLinearConvNext  ? (int)ZC_IN_QLinearConvNext_h_zero
                                           : -1;
 }
 
@@ -214,7 +235,7 @@ static inline bool zc_conv_channels_last(zc_op op, const void *attrs)
     if (op == ZC_OP_ConvInteger) return ((const zc_attrs_ConvInteger *)attrs)->channels_last != 0;
     if (op == ZC_OP_QLinearConv) return ((const zc_attrs_QLinearConv *)attrs)->channels_last != 0;
     if (op == ZC_OP_ScaledConv) return ((const zc_attrs_ScaledConv *)attrs)->channels_last != 0;
-    return op == ZC_OP_ConvNhwc || op == ZC_OP_QLinearConvPair || op == ZC_OP_QLinearConvChain;
+    return op == ZC_OP_ConvNhwc || zc_conv_has_halves(op);
 }
 
 static inline bool zc_conv_taps_first(zc_op op, const void *attrs)
@@ -222,7 +243,7 @@ static inline bool zc_conv_taps_first(zc_op op, const void *attrs)
     if (op == ZC_OP_ConvInteger) return ((const zc_attrs_ConvInteger *)attrs)->taps_first != 0;
     if (op == ZC_OP_QLinearConv) return ((const zc_attrs_QLinearConv *)attrs)->taps_first != 0;
     if (op == ZC_OP_ScaledConv) return ((const zc_attrs_ScaledConv *)attrs)->taps_first != 0;
-    return op == ZC_OP_QLinearConvPair || op == ZC_OP_QLinearConvChain ||
+    return zc_conv_has_halves(op) ||
            (op == ZC_OP_ConvNhwc && ((const zc_attrs_ConvNhwc *)attrs)->taps_first);
 }
 

@@ -95,9 +95,12 @@ static double pair_of_convolutions(const step *s)
 /* Each of the second one's products has a channel that all of the first one's weights made. */
 static double chain_of_convolutions(const step *s)
 {
-    const zc_tensor *w = &s->in[ZC_IN_QLinearConvChain_w], *v = &s->in[ZC_IN_QLinearConvChain_v];
+    const zc_op op = s->info == zc_op_get(ZC_OP_QLinearConvNext) ? ZC_OP_QLinearConvNext
+                                                                 : ZC_OP_QLinearConvChain;
+    const zc_tensor *w = &s->in[zc_conv_half_inputs(op, false)[ZC_IN_QLinearConv_w]];
+    const zc_tensor *v = &s->in[zc_conv_half_inputs(op, true)[ZC_IN_QLinearConv_w]];
     if (v->rank < 1 || v->dims[0] < 1) return 0;
-    return 2 * elements(&s->out[0]) / (double)v->dims[0] * (elements(w) + elements(v));
+    return 2 * elements(&s->out[s->nout - 1]) / (double)v->dims[0] * (elements(w) + elements(v));
 }
 
 /* Each element of x goes to as many of the result as a channel has weights. */
@@ -190,6 +193,7 @@ static const struct {
     {ZC_OP_ConvPair, pair_of_convolutions},
     {ZC_OP_QLinearConvPair, pair_of_convolutions},
     {ZC_OP_QLinearConvChain, chain_of_convolutions},
+    {ZC_OP_QLinearConvNext, chain_of_convolutions},
     {ZC_OP_ConvTranspose, transposed_convolution},
     {ZC_OP_Attention, attention},
     {ZC_OP_RNN, recurrent},

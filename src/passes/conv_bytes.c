@@ -7,6 +7,7 @@
 #include "op/affine.h"
 #include "op/nhwc.h"
 #include "op/requant.h"
+#include "passes/cost.h"
 #include "passes/query.h"
 
 enum { PIECE = 16 /* channels that the copy engine can address */ };
@@ -36,6 +37,17 @@ bool zc_bytes_points(const zc_graph *g, const zc_node *n)
     return plain;
 }
 
+bool zc_bytes_pixels(const zc_graph *g, const zc_node *n)
+{
+    if (!zc_bytes_plain(g, n) || !zc_bytes_points(g, n)) return false;
+    const zc_ints strides = ((const zc_attrs_QLinearConv *)n->attrs)->strides;
+    for (int i = 0; i < strides.n; i++)
+        if (strides.v[i] != 1) return false;
+    if (!zc_op_epilogue(zc_op_get(n->op), n->attrs)) return true;
+    return zc_bytes_sum(g, n) && zc_same_shape(&zc_val(g, n->in[ZC_QLINEAR_CONV_INPUTS])->type,
+                                               &zc_val(g, n->out[0])->type);
+}
+
 bool zc_bytes_alike(const zc_graph *g, const zc_node *a, const zc_node *b)
 {
     bool alike = !zc_node_in(a, ZC_IN_QLinearConv_bias) == !zc_node_in(b, ZC_IN_QLinearConv_bias);
@@ -49,29 +61,14 @@ const zc_node *zc_bytes_maker(const zc_index *x, zc_vid v, zc_nid at)
     const zc_graph *g = x->g;
     const zc_nid id = v ? zc_producer(g, v) : 0;
     const zc_node *n = id ? zc_node_at(g, id) : NULL;
-    const bool fits = n && zc_bytes_plain(g, n) && !zc_op_epilogue(zc_op_get(n->op), n->attrs) &&
-                      x->uses.data[v] == 1 &&
-                      zc_index_place(x, id)->block == zc_index_place(x, at)->block;
+    const bool fits =
+        n && zc_bytes_plain(g, n) && zc_index_place(x, id)->block == zc_index_place(x, at)->block;
     return fits && zc_bytes_alike(g, zc_node_at(g, at), n) ? n : NULL;
 }
 
-zc_nid zc_bytes_join(zc_graph *g, zc_op op, zc_nid at, const zc_nid both[2], int nin,
-                     const zc_vid *in)
+bool zc_bytes_lone(const zc_index *x, const zc_node *n)
 {
-    const zc_nid made = zc_graph_node(g, NULL, op, zc_node_at(g, at)->name, nin, in, 1);
-    if (!made || !zc_graph_inherit(g, made, both[0]) || !zc_graph_inherit(g, made, both[1]))
-        return 0;
-    zc_attrs_take(zc_op_get(op), zc_node_at(g, made)->attrs, zc_op_get(ZC_OP_QLinearConv),
-                  zc_node_at(g, both[0])->attrs);
-    return made;
-}
-
-bool zc_bytes_replace(zc_index *x, zc_nid made, zc_nid at, zc_nid gone)
-{
-    zc_node_at(x->g, made)->out[0] = zc_node_at(x->g, at)->out[0];
-    if (!zc_index_grow(x) || !zc_index_take_place(x, made, at)) return false;
-    zc_index_remove(x, gone);
-    return true;
+    return !zc_op_epilogue(zc_op_get(n->op), n->attrs) && x->uses.data[n->out[0]] == 1;
 }
 
 /* Element i of a constant, or the only one; NaN where it is not known. */
@@ -108,4 +105,62 @@ bool zc_bytes_sum(const zc_graph *g, const zc_node *n)
               zc_affine_of(e, e->result[0], &sum) && sum.x[0] == 0 && sum.x[1] == 1;
     free(e);
     return is;
+}
+
+/* ---- one step of two ---- */
+
+bool zc_bytes_works(const zc_graph *g, const zc_node *first, const zc_node *second,
+                    zc_conv_work out[2])
+{
+    return zc_cost_conv(g, first, ZC_IN_QLinearConv_w, &out[0]) &&
+           zc_cost_conv(g, second, ZC_IN_QLinearConv_w, &out[1]);
+}
+
+bool zc_bytes_worth(double us, const zc_conv_work both[2])
+{
+    return isfinite(us) &&
+           us <= zc_conv_quant_us(&both[0]) + zc_conv_quant_us(&both[1]) + zc_cost_launch_us();
+}
+
+/* A node of both's operands, the other byte of a sum behind them. 0: no memory. */
+static zc_nid make(zc_graph *g, zc_op op, const char *name, const zc_nid both[2], zc_vid other)
+{
+    zc_vid in[2 * ZC_QLINEAR_CONV_INPUTS + 1] = {0};
+    int nin = 0;
+    for (int i = 0; i < 2; i++) {
+        const int *at = zc_conv_half_inputs(op, i == 1);
+        for (int j = 0; j < ZC_QLINEAR_CONV_INPUTS; j++)
+            if (at[j] >= 0) in[at[j]] = zc_node_in(zc_node_at(g, both[i]), j);
+        nin = at[ZC_IN_QLinearConv_bias] + 1;
+    }
+    in[nin++] = other;
+    while (!in[nin - 1]) nin--;
+    return zc_graph_node(g, NULL, op, name, nin, in, zc_op_get(op)->max_out);
+}
+
+bool zc_bytes_join(zc_bytes_pass *p, zc_op op, const zc_nid both[2], int at, zc_vid other)
+{
+    zc_graph *g = p->x.g;
+    const zc_nid made = make(g, op, zc_node_at(g, both[at])->name, both, other);
+    if (!made || !zc_graph_inherit(g, made, both[0]) || !zc_graph_inherit(g, made, both[1]))
+        return false;
+    zc_node *n = zc_node_at(g, made);
+    zc_attrs_take(zc_op_get(op), n->attrs, zc_op_get(ZC_OP_QLinearConv),
+                  zc_node_at(g, both[0])->attrs);
+    for (int i = 0; i < n->nout; i++)
+        n->out[i] = zc_node_at(g, both[n->nout == 2 ? i : at])->out[0];
+    if (!zc_index_grow(&p->x) || !zc_index_take_place(&p->x, made, both[at])) return false;
+    zc_index_remove(&p->x, both[!at]);
+    ++p->p->changes;
+    return true;
+}
+
+zc_status zc_bytes_run(zc_pass *p, int family, bool (*visit)(zc_graph *g, zc_nid n, void *pass))
+{
+    zc_bytes_pass pass = {.p = p};
+    if (!zc_pass_has(p, family)) return ZC_OK;
+    if (!zc_index_init(&pass.x, p->g)) return zc_fail_nomem(p->diag, "uses", 0);
+    zc_status status = zc_each_node(p->g, &p->g->top, visit, &pass, p->diag);
+    zc_index_fini(&pass.x);
+    return status;
 }

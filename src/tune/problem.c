@@ -7,6 +7,7 @@
 
 #include "ir/graph.h"
 #include "op/expr.h"
+#include "op/nhwc.h"
 
 enum { TEXT_MOST = 1024 };
 
@@ -240,7 +241,7 @@ static void put_string(const writer *w, const zc_attr_field *f, const char *text
 {
     zc_buf normal = {0};
     const zc_pvalue *values = w->p->values;
-    int extras;
+    int extras, like[2];
     uint32_t first = (uint32_t)zc_op_epilogue_first(w->info, w->step->attrs);
     if (text && text == zc_op_prologue(w->info, w->step->attrs, &extras))
         put_work(w, text, values[w->step->in[0]].dtype, (uint32_t)w->info->max_in, (uint32_t)extras,
@@ -248,10 +249,8 @@ static void put_string(const writer *w, const zc_attr_field *f, const char *text
     else if (text && text == zc_op_epilogue(w->info, w->step->attrs))
         put_work(w, text, values[w->step->out[0]].dtype, first,
                  w->step->nin > first ? w->step->nin - first : 0, &normal);
-    else if (text && w->step->op == ZC_OP_QLinearConvPair &&
-             text == ((const zc_attrs_QLinearConvPair *)w->step->attrs)->sum)
-        put_work(w, text, values[w->step->in[ZC_IN_QLinearConvPair_x0_zero]].dtype,
-                 ZC_IN_QLinearConvPair_x1_zero, 1, &normal);
+    else if (text && text == zc_conv_sum(w->step->op, w->step->attrs, like))
+        put_work(w, text, values[w->step->in[like[0]]].dtype, (uint32_t)like[1], 1, &normal);
     else if (text && text == zc_op_also(w->info, w->step->attrs))
         put_work(w, text, values[w->step->in[0]].dtype, 0, 0, &normal);
     const char *shown = normal.data ? normal.data : text;

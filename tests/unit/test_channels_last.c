@@ -108,6 +108,44 @@ static void qlinear_conv_chain(void **state)
 #undef FIRST
 }
 
+static void qlinear_conv_next(void **state)
+{
+#define FIRST  "f32[] 1; u8[] 0; i8[2,1,1,1] 2 3; f32[] 1; i8[] 0; f32[] 1; u8[] 4; "
+#define SECOND "i8[1,1,1,2] 10 1; f32[] 1; i8[] 0; f32[] 2; u8[] 1; f32[] 1; u8[] 4"
+#define OTHERS "f32[]; u8[]; i8[16,1,1,8]; f32[16]; i8[]; f32[]; i8[]; "
+#define SUM    "sum=u8(round(f32(x0)+f32(x1)*2))"
+    (void)state;
+    /* h = 2 x + 4 and 3 x + 4, which count from 4 on: (20 x + 3 x) / 2 + 1; with biases of 1 and 4;
+     * with twice the residual */
+    op_eval("QLinearConvNext", "", "u8[1,2,1,1] 2 4; " FIRST SECOND,
+            "u8[1,2,1,2] 8 10 12 16; u8[1,2,1,1] 24 47", 0);
+    op_eval("QLinearConvNext", "", "u8[1,2,1,1] 2 4; " FIRST SECOND "; i32[2] 1 0; i32[1] 4",
+            "u8[1,2,1,2] 9 10 13 16; u8[1,2,1,1] 31 54", 0);
+    op_eval("QLinearConvNext", SUM, "u8[1,2,1,1] 2 4; " FIRST SECOND "; -; -; i8[1,2,1,2] 1 0 0 -2",
+            "u8[1,2,1,2] 10 10 12 12; u8[1,2,1,1] 34 45", 0);
+    op_infer("QLinearConvNext", "sum=u8(x1)",
+             "u8[n,7,7,8]; " OTHERS "i8[32,1,1,16]; f32[32]; i8[]; f32[]; i8[]; f32[]; u8[]; -; -; "
+             "u8[n,7,7,16]",
+             "u8[n,7,7,16]; i8[n,7,7,32]");
+    op_infer_fails("QLinearConvNext", "",
+                   "u8[n,7,7,8]; " OTHERS "i8[32,1,1,16]; f32[32]; i8[]; f32[]; u8[]; f32[]; u8[]",
+                   2, "u8");
+    op_infer_fails("QLinearConvNext", "",
+                   "u8[n,7,7,8]; " OTHERS "i8[32,1,2,16]; f32[32]; i8[]; f32[]; u8[]; f32[]; i8[]",
+                   2, "second convolution's windows are not points");
+    op_infer_fails("QLinearConvNext", SUM,
+                   "u8[n,7,7,8]; " OTHERS "i8[32,1,1,16]; f32[32]; i8[]; f32[]; u8[]; f32[]; u8[]",
+                   2, "need each other");
+    op_infer_fails("QLinearConvNext", SUM,
+                   "u8[n,7,7,8]; " OTHERS "i8[32,1,1,16]; f32[32]; i8[]; f32[]; u8[]; f32[]; u8[]; "
+                   "-; -; u8[n,7,6,16]",
+                   2, "the residual has a wrong shape");
+#undef SUM
+#undef OTHERS
+#undef SECOND
+#undef FIRST
+}
+
 static void conv_image(void **state)
 {
     (void)state;
@@ -131,7 +169,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(squeeze_excite),    cmocka_unit_test(conv_pair),
         cmocka_unit_test(qlinear_conv_pair), cmocka_unit_test(qlinear_conv_chain),
-        cmocka_unit_test(conv_image),
+        cmocka_unit_test(qlinear_conv_next), cmocka_unit_test(conv_image),
     };
     return cmocka_run_group_tests_name("channels_last", tests, NULL, NULL);
 }

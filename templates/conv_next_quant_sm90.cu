@@ -25,7 +25,7 @@ ZC_WGMMA_ALONG(zc_next_product, Z_NEXT_COLUMNS, Z_WGMMA)
 constexpr int GROUPS = 3, THREADS = GROUPS * 128;
 constexpr int ACROSS = 128, COUNT = Z_COLUMNS / ACROSS; // columns of a panel, and panels of the first result
 constexpr int DEEP = 32;                                // bytes of a product's step
-constexpr int TOGETHER = 2;                             // words of results side by side
+constexpr int TOGETHER = 2;                             // words of results side by side, with sums of the second product beside them
 constexpr int FIRST_BLOCK = ACROSS * ZC_PANEL_LINE, NEXT_BLOCK = Z_NEXT_COLUMNS * ZC_PANEL_LINE; // weights of a panel
 static_assert(Z_PANELS >= 2 && Z_WHOLES && Z_DEPTH <= ZC_PANEL_LINE && Z_COLUMNS % ACROSS == 0 && Z_NEXT_COLUMNS % 64 == 0 &&
                   Z_NEXT_COLUMNS <= ACROSS && !Z_ZERO_A && !Z_ZERO_B,
@@ -180,7 +180,7 @@ struct conv_next {
         pass_on(group, thread, turn);
 #pragma unroll
         for (int piece = 0; piece < Z_NEXT_COLUMNS / 64; piece++)
-            zc_panel_lay<Z_NEXT_COLUMNS / 4, TOGETHER, false, true>(
+            zc_panel_lay<Z_NEXT_COLUMNS / 4, 4, false, true>(
                 shared, factors, 0, thread, piece, sum, memory + panel_of(group, turn),
                 [](const zc_panel_numbers &n, u32, int) { return zc_gq_saturated<Z_NEXT>(n.y); });
         send_panel(group, thread, turn, &p.second_a, 0);

@@ -66,6 +66,10 @@ struct conv_next {
             for (int i = 0; i < COUNT + GROUPS * (1 + Z_PANELS); i++) zc_barrier_init(weights_full(i), 1);
             zc_barrier_fence();
             ask_weights(0, EARLY);
+            zc_tensor_prefetch(&p.a);
+            if (ZC_PANEL_ADDS) zc_tensor_prefetch(&p.tile);
+            zc_tensor_prefetch(&p.y);
+            zc_tensor_prefetch(&p.second_a);
         }
         zc_sync();
     }
@@ -200,13 +204,14 @@ struct conv_next {
         begin();
         const zc_gq_shared shared[2] = {zc_gq_share(q.quant), zc_gq_share(q.second)};
         const zc_gq_with with = zc_gq_with_of(p.g.fused);
-        lay_columns(shared);
-        if (ZC_PANEL_CONSTANTS) wait();
-        if (thread == 0) {
+        if (thread == 0) { // comes while columns are made
+            zc_grid_wait();
             ask_tile(group, 0);
             for (int i = 0; i < Z_PANELS; i++) ask_panel(group, i);
             if (group == 0) ask_weights(EARLY, COUNT);
         }
+        lay_columns(shared);
+        if (ZC_PANEL_CONSTANTS) wait();
         zc_sync();
         for (int turn = 0; tile(group, turn / TURNS) < tiles; turn += TURNS) {
             first_sums sum;

@@ -150,21 +150,10 @@ int64_t zc_conv_chain_depth(const zc_conv_work *first)
 /* Why it is none of these chains; NULL: it is one. */
 static const char *not_these(const zc_gen *g, const zc_quant_roles *a, const zc_quant_roles *b)
 {
-    const int zeros[] = {a->in[ZC_GQ_A_ZERO], a->in[ZC_GQ_B_ZERO], a->y_zero, b->in[ZC_GQ_B_ZERO]};
-    for (size_t i = 0; i < ZC_COUNTOF(zeros); i++)
-        if (zc_gen_zero_point(g, zeros[i])) return "zero points";
-    if (zc_gen_in_type(g, a->in[ZC_GQ_A]) != zc_gen_in_type(g, a->y_zero) ||
-        zc_gen_in_type(g, a->in[ZC_GQ_B]) != zc_gen_in_type(g, b->in[ZC_GQ_B]))
-        return "operands of several types";
-    if (zc_gen_in_type(g, a->in[ZC_GQ_A_SCALE]) != zc_gen_in_type(g, b->in[ZC_GQ_A_SCALE]) ||
-        zc_gen_in_type(g, a->in[ZC_GQ_B_SCALE]) != zc_gen_in_type(g, b->in[ZC_GQ_B_SCALE]) ||
-        zc_gen_in_type(g, a->y_scale) != zc_gen_in_type(g, b->y_scale))
-        return "scales of several types";
-    if (zc_gen_in_type(g, a->bias) != zc_gen_in_type(g, b->bias)) return "a bias of one of both";
     if (!zc_gen_static(zc_gen_in(g, a->in[ZC_GQ_B])) ||
         !zc_gen_static(zc_gen_in(g, b->in[ZC_GQ_B])) || !zc_gen_static(zc_gen_out(g, 0)))
         return "sides or weights that only a run knows";
-    return NULL;
+    return zc_gen_conv_not_two(g, a, b);
 }
 
 /* The sum of bytes behind it, where there is one; may decline other work. */

@@ -16,10 +16,10 @@ const char *const zc_config_conv_next_quant_sm90[] = {"panels", NULL};
 enum {
     GROUPS = 3, /* warpgroups */
     THREADS = GROUPS * 128,
-    ROWS = 64,   /* of a tile */
-    PIECE = 16,  /* channels that the copy engine can address */
-    DEEP = 32,   /* bytes of a product's step */
-    COLUMN = 16, /* bytes of a column's factors, at most */
+    ROWS = 64,        /* of a tile */
+    PIECE = 16,       /* channels that the copy engine can address */
+    DEEP = 32,        /* bytes of a product's step */
+    COLUMN = 16,      /* bytes of a column's factors, at most */
     PANELS_LEAST = 2, /* powers of two */
     PANELS_MOST = 4
 };
@@ -110,22 +110,10 @@ double zc_conv_next_quant_us(const zc_conv_work *first, const zc_conv_work *seco
 /* Why it is none of these steps; NULL: it is one. */
 static const char *not_these(const zc_gen *g, const zc_quant_roles *a, const zc_quant_roles *b)
 {
-    const int zeros[] = {a->in[ZC_GQ_A_ZERO], a->in[ZC_GQ_B_ZERO], b->in[ZC_GQ_A_ZERO],
-                         b->in[ZC_GQ_B_ZERO]};
-    for (size_t i = 0; i < ZC_COUNTOF(zeros); i++)
-        if (zc_gen_zero_point(g, zeros[i])) return "zero points";
-    if (zc_gen_in_type(g, a->in[ZC_GQ_A]) != zc_gen_out_type(g, 0) ||
-        zc_gen_in_type(g, a->in[ZC_GQ_B]) != zc_gen_in_type(g, b->in[ZC_GQ_B]))
-        return "operands of several types";
-    if (zc_gen_in_type(g, a->in[ZC_GQ_A_SCALE]) != zc_gen_in_type(g, b->in[ZC_GQ_A_SCALE]) ||
-        zc_gen_in_type(g, a->in[ZC_GQ_B_SCALE]) != zc_gen_in_type(g, b->in[ZC_GQ_B_SCALE]) ||
-        zc_gen_in_type(g, a->y_scale) != zc_gen_in_type(g, b->y_scale))
-        return "scales of several types";
-    if (zc_gen_in_type(g, a->bias) != zc_gen_in_type(g, b->bias)) return "a bias of one of both";
     if (!zc_gen_static(zc_gen_in(g, a->in[ZC_GQ_B])) ||
         !zc_gen_static(zc_gen_in(g, b->in[ZC_GQ_B])) || !zc_gen_static(zc_gen_out(g, 0)))
         return "sides or weights that only a run knows";
-    return NULL;
+    return zc_gen_conv_not_two(g, a, b);
 }
 
 static problem problem_of(const zc_gen *g, const zc_quant_roles *a, const zc_quant_roles *b)

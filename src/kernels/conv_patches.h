@@ -40,6 +40,9 @@ zc_tensor_box zc_conv_patches(const zc_tensor *x, int64_t pitch, const zc_window
 /* Weights [Cout][taps ...][Cin], so many channels of a tap at once, or these dealt out
  * (zc_sm90_deal). */
 zc_tensor_box zc_conv_weights_box(const zc_tensor *weights, int channels, int dealt);
+/* Why two convolutions of bytes are not one kernel's, whose header says but once what operands are
+ * (a zero point has the type of what it belongs to); NULL: they are. */
+const char *zc_gen_conv_not_two(const zc_gen *g, const zc_quant_roles *a, const zc_quant_roles *b);
 /* What becomes of sums of a convolution of bytes, and of one that a step has beside it. */
 zc_status zc_launch_conv_quant(zc_launch *l, const zc_quant_roles *r,
                                struct zc_gemm_quant_params *q);

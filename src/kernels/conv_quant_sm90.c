@@ -134,11 +134,11 @@ static zc_status put_spec(zc_gen *g, const zc_sm90_problem *p, bool across)
     return ZC_OK;
 }
 
-/* Why two convolutions are not one kernel's: they share what the header says of operands. */
-static const char *not_a_pair(const zc_gen *g, const zc_quant_roles *a, const zc_quant_roles *b)
+const char *zc_gen_conv_not_two(const zc_gen *g, const zc_quant_roles *a, const zc_quant_roles *b)
 {
-    for (int v = 0; v < ZC_GQ_OPERANDS; v++)
-        if (zc_gen_in_type(g, a->in[v]) != zc_gen_in_type(g, b->in[v]))
+    static const int alike[] = {ZC_GQ_A_SCALE, ZC_GQ_A_ZERO, ZC_GQ_B, ZC_GQ_B_SCALE, ZC_GQ_B_ZERO};
+    for (size_t i = 0; i < ZC_COUNTOF(alike); i++)
+        if (zc_gen_in_type(g, a->in[alike[i]]) != zc_gen_in_type(g, b->in[alike[i]]))
             return "operands of several types";
     if (zc_gen_in_type(g, a->y_scale) != zc_gen_in_type(g, b->y_scale)) return "scales";
     if (zc_gen_in_type(g, a->bias) != zc_gen_in_type(g, b->bias)) return "a bias of one of both";
@@ -155,7 +155,7 @@ static zc_status put_second(zc_gen *g, conv *c)
     zc_quant_roles second;
     if (!zc_quant_second_of(g->step->op, &second)) return ZC_OK;
     const zc_attrs_QLinearConvPair *a = ZC_ATTRS(g, QLinearConvPair);
-    const char *why = not_a_pair(g, &c->r, &second);
+    const char *why = zc_gen_conv_not_two(g, &c->r, &second);
     const int64_t steps = why ? 0 : zc_gen_conv_second(g, PIECE);
     if (why) return zc_gen_decline(g, "%s", why);
     if (steps < 0 || steps * ZC_SM90_LINE > ZC_GQ_DEPTH_MOST)

@@ -7,7 +7,7 @@
 #include "abi/gemm_quant.h"
 #include "abi/gemm_sm90.h"
 
-/* Of QLinearConvPair's second pair of operands, or QLinearConvChain's first. */
+/* Of a step's other pair of operands: QLinearConvChain's first, the others' second. */
 struct zc_gq_second {
     const void *a_scale, *b_scale, *y_scale, *y_zero;
     const int *bias;        /* NULL: none */

@@ -21,7 +21,8 @@ struct zc_gemm_sm90_params {
                                     [n, m, batch]; an operand of the result's shape. Columns that
                                     are dealt out: [k, 2, n / hand, hand / 2, batch] */
     zc_tensor_map second_a, second_b; /* of ConvPair: [d, w, h, images], [d, n, 1]; of GatedLinear
-                                         only B, as b */
+                                         only B, as b; of QLinearConvNext the second result, as y,
+                                         and its weights */
     const void *second_c;             /* of GatedLinear, as c */
     struct zc_gemm_params g;
     struct zc_gemm_order order;

@@ -34,8 +34,8 @@ static_assert(Z_PANELS >= 2 && Z_HIDDEN % 64 == 0 && Z_DEPTH % DEEP == 0 && Z_DE
                   !Z_ZERO_B,
               "what lines and blocks hold");
 
-// Which of 64 channels is a product's row.
-ZC_DEV int channel_of(int row) { return row / 16 * 16 + row % 8 * 2 + row % 16 / 8; }
+// Where one of 64 channels is in a product's rows.
+ZC_DEV int row_of(int channel) { return channel / 16 * 16 + channel % 2 * 8 + channel % 16 / 2; }
 
 typedef i32 sums[32]; // of a block
 
@@ -83,23 +83,9 @@ struct chain {
         zc_sync();
     }
 
-    // ---- producers: of the first's weights; of what comes first, while others make what stays ----
+    // ---- the producer of the first's weights ----
 
-    static ZC_MEMBER bool produces() { return zc_warp() == 0 || zc_warp() == 2; } // profiles have other work for the second warp
     ZC_MEMBER void produce() const {
-        if (zc_warp() == 0)
-            produce_weights();
-        else
-            ask_first();
-    }
-    ZC_MEMBER void ask_first() const {
-        zc_grid_wait();
-        for (int group = 0; group < GROUPS; group++) {
-            ask_box(group, 0);
-            for (int i = 0; ZC_PANEL_ADDS && i < Z_PANELS; i++) ask_panel(group, i);
-        }
-    }
-    ZC_MEMBER void produce_weights() const {
         zc_ring_slot<Z_STAGES> at = {0, 1};
         if (!ZC_PANEL_CONSTANTS) zc_grid_wait();
         for (int number = 0; box(0, number) < boxes; number++) {
@@ -119,14 +105,13 @@ struct chain {
         constexpr int PIECES = Z_HIDDEN / 16;
         const unsigned char *const v = (const unsigned char *)q.quant.in[ZC_GQ_B];
         for (int i = thread; i < Z_COLUMNS * PIECES; i += CONSUMERS) {
-            const int row = i % 64, piece = i / 64 % PIECES, block = i / 64 / PIECES;
-            const i64 at = (i64)(block * 64 + channel_of(row)) * PIECES + piece;
+            const int channel = i / PIECES;
             zc_vec<u32, 4> x;
             if constexpr (ZC_PANEL_CONSTANTS)
-                zc_constant_load16(&x, v + at * 16);
+                zc_constant_load16(&x, v + i * 16);
             else
-                x = ((const zc_vec<u32, 4> *)v)[at];
-            *(zc_vec<u32, 4> *)(memory + FIRST + block * BLOCK + piece * PIECE + row * 16) = x;
+                x = ((const zc_vec<u32, 4> *)v)[i];
+            *(zc_vec<u32, 4> *)(memory + FIRST + channel / 64 * BLOCK + i % PIECES * PIECE + row_of(channel % 64) * 16) = x;
         }
         zc_async_fence();
     }
@@ -255,6 +240,10 @@ struct chain {
         lay_weights(threadIdx.x - 128);
         zc_named_sync(1 + GROUPS, CONSUMERS);
         if (ZC_PANEL_CONSTANTS) await_front();
+        if (thread == 0) {
+            ask_box(group, 0);
+            for (int i = 0; ZC_PANEL_ADDS && i < Z_PANELS; i++) ask_panel(group, i);
+        }
         for (int line = 0; STAYS && line < LINES; line++) zc_barrier_wait(full(line), 0);
         zc_ring_slot<Z_STAGES> weights = {};
         zc_ring_slot<Z_PANELS> at = {};
@@ -305,7 +294,7 @@ ZC_KERNEL_OF(0, THREADS)(const __grid_constant__ zc_gemm_quant_sm90_params p) {
     const int warpgroup = zc_warpgroup();
     if (warpgroup == 0) {
         zc_registers_drop<24>();
-        ZC_FIRST_WARP(step.produces() && zc_elect()) step.produce();
+        ZC_FIRST_WARP(zc_warp() == 0 && zc_elect()) step.produce();
     } else {
         zc_registers_take<112>();
         step.consume(warpgroup - 1);

@@ -204,14 +204,13 @@ struct conv_next {
         begin();
         const zc_gq_shared shared[2] = {zc_gq_share(q.quant), zc_gq_share(q.second)};
         const zc_gq_with with = zc_gq_with_of(p.g.fused);
-        if (thread == 0) { // comes while columns are made
-            zc_grid_wait();
+        lay_columns(shared);
+        if (ZC_PANEL_CONSTANTS) wait();
+        if (thread == 0) {
             ask_tile(group, 0);
             for (int i = 0; i < Z_PANELS; i++) ask_panel(group, i);
             if (group == 0) ask_weights(EARLY, COUNT);
         }
-        lay_columns(shared);
-        if (ZC_PANEL_CONSTANTS) wait();
         zc_sync();
         for (int turn = 0; tile(group, turn / TURNS) < tiles; turn += TURNS) {
             first_sums sum;

@@ -39,6 +39,12 @@ template <class RESULTS> struct zc_gemm_quant_sm90 : RESULTS {
 
     ZC_MEMBER zc_gemm_quant_sm90(const zc_gemm_quant_sm90_params &p, unsigned char *memory) : RESULTS(p, memory) {}
 
+    ZC_MEMBER void share(zc_gq_all_shared &shared) const {
+        shared[0] = zc_gq_share(q);
+#ifdef Z_PAIR
+        shared[1] = zc_gq_share(this->second);
+#endif
+    }
     static ZC_MEMBER void await_front() {
         zc_grid_wait();
         zc_grid_launch();
@@ -55,14 +61,15 @@ template <class RESULTS> struct zc_gemm_quant_sm90 : RESULTS {
         typename RESULTS::view v;
         bool others = true, waits = ZC_SCALES_CONSTANT; // other columns than were laid down; for the kernel in front
         if (!waits) await_front();
-        shared[0] = zc_gq_share(q);
-#ifdef Z_PAIR
-        shared[1] = zc_gq_share(this->second);
-#endif
-        v.shared = shared[0];
         v.with = zc_gq_with_of(p.g.fused);
         zc_gemm_origin place = this->place_of(this->first_tile() + (Z_PINGPONG ? warpgroup * this->tile_step() : 0));
-        this->ask_columns(place, warpgroup, thread, own);
+        const auto ask = [&] { this->ask_columns(place, warpgroup, thread, own); };
+        const auto ask_all = [&] {
+            share(shared);
+            v.shared = shared[0];
+            ask();
+        };
+        if (!ZC_GQ_PAIR) ask_all();
         // A parity cannot tell a phase from the one two before it: the two enter their products in turn.
         if (Z_PINGPONG && warpgroup == 1) zc_named_arrive(4, 256);
         for (int tile = this->first_tile(); tile < tiles; tile += this->tile_step(), turn ^= Z_PINGPONG) {
@@ -72,6 +79,7 @@ template <class RESULTS> struct zc_gemm_quant_sm90 : RESULTS {
             }
             const zc_gemm_origin t = place;
             typename RESULTS::sums sum;
+            if (ZC_GQ_PAIR && others) ask_all(); // has no registers for it before
             if (others) this->make_columns(shared, thread, own, columns);
             if (waits) await_front();
             waits = false;
@@ -91,7 +99,7 @@ template <class RESULTS> struct zc_gemm_quant_sm90 : RESULTS {
             if (tile + step < tiles) {
                 place = this->place_of(tile + step);
                 others = RESULTS::REMAKES || place.col != t.col || place.item != t.item;
-                if (others) this->ask_columns(place, warpgroup, thread, own);
+                if (others && !ZC_GQ_PAIR) ask();
             }
             this->see(t, warpgroup, thread, v);
             this->finish(v, warpgroup, thread, sum, at, buffer);

@@ -28,7 +28,7 @@ template <class PIPE> struct zc_gq_crossed : zc_gemm_tiles<PIPE> {
         PIPE::multiply(at, warpgroup, thread, sum, steps, [](int) {});
     }
 
-    // ---- columns: of each four lanes, which have the same ones, every lane makes one of those of two products or blocks ----
+    // ---- columns: of each four lanes, which have the same ones, every lane makes and keeps one of those of two products or blocks ----
 
     typedef zc_gq_own all_own;
     typedef zc_gq_column all_made;
@@ -56,7 +56,7 @@ template <class PIPE> struct zc_gq_crossed : zc_gemm_tiles<PIPE> {
     // A tile as its threads see it.
     struct view {
         zc_gemm_origin t;
-        zc_gq_column columns[PAIRS][2];
+        zc_gq_column made;
         zc_gq_shared shared;
         zc_gq_with with;
 #ifdef Z_PAIR
@@ -71,14 +71,19 @@ template <class PIPE> struct zc_gq_crossed : zc_gemm_tiles<PIPE> {
         for (int i = 0; i < WORDS; i++) out.v[i] = zc_shfl(words.v[i], lane);
         return __builtin_bit_cast(zc_gq_column, out);
     }
-    ZC_MEMBER void lay_columns(int, int thread, const all_made &made, view &v) const {
-#pragma unroll
-        for (int i = 0; i < PAIRS * 2; i++) v.columns[i / 2][i % 2] = of_lane(made, thread % 32 / 4 * 4 + i);
-    }
+    ZC_MEMBER void lay_columns(int, int, const all_made &made, view &v) const { v.made = made; }
+    struct pair {
+        zc_gq_column of[2];
+        ZC_MEMBER pair(const view &v, int thread, int number)
+            : of{of_lane(v.made, thread % 32 / 4 * 4 + number * 2), of_lane(v.made, thread % 32 / 4 * 4 + number * 2 + 1)} {}
+    };
 
     // ---- results ----
 
-    ZC_MEMBER void see(const zc_gemm_origin &t, int, int, view &v) const { v.t = t; }
+    ZC_MEMBER void see(const zc_gemm_origin &t, int, int, view &v) const {
+        v.t = t;
+        if (ZC_GQ_PAIR) v.with = zc_gq_with_of(p.g.fused); // is not kept: registers
+    }
 
     // With the fused work on them, whose operands are any beyond the last row or column; other: of a tile's bytes that came, from
     // the `first`th on.
@@ -91,6 +96,7 @@ template <class PIPE> struct zc_gq_crossed : zc_gemm_tiles<PIPE> {
     ZC_MEMBER void lay_panel(const view &v, int block, int warpgroup, int thread, const i32 (&sum)[ROWS / 2], int stage, u32 to) const {
         const int column = column_of(warpgroup, thread, block), top = PIPE::below(warpgroup) * ROWS, warp = thread / 32;
         const unsigned char *const tile = this->tile_panel(stage, 0, column / PIPE::LINE);
+        const pair columns(v, thread, block);
         zc_turned_lay<ROWS, (PIPE::EXTRA > 0), ZC_GQ_UPPER>(
             [&](int row) { return tile + (top + row) * PIPE::LINE + (column / 16 % 8 ^ row % 8) * 16; },
             [&](int row) { return to + row * 64 + (warp ^ row / 2 % 4) * 16; },
@@ -98,18 +104,19 @@ template <class PIPE> struct zc_gq_crossed : zc_gemm_tiles<PIPE> {
 #ifdef Z_PAIR
                 other = v.kept[place];
 #endif
-                const zc_turned_numbers n(v.shared, v.columns[block], sum + place * 4 + second);
+                const zc_turned_numbers n(v.shared, columns.of, sum + place * 4 + second);
                 return result(v, n, top + place * 8 + thread % 4 * 2 + second, column, other, first);
             });
     }
 #ifdef Z_PAIR
-    ZC_MEMBER void keep_second(const zc_gemm_origin &, const zc_gq_shared &shared, int, int, int, const typename PIPE::sums &sum,
-                               view &v) const {
+    ZC_MEMBER void keep_second(const zc_gemm_origin &, const zc_gq_shared &shared, int, int thread, int,
+                               const typename PIPE::sums &sum, view &v) const {
+        const pair columns(v, thread, 1);
 #pragma unroll
         for (int i = 0; i < ROWS / 8; i++) {
             const i32 *const own = sum[0] + i * 4;
-            v.kept[i] = zc_gq_word<(Z_WHOLES > 0)>(zc_gq_saturated<zc_gq_other>(zc_turned_numbers(shared, v.columns[1], own).y),
-                                                   zc_gq_saturated<zc_gq_other>(zc_turned_numbers(shared, v.columns[1], own + 1).y));
+            v.kept[i] = zc_gq_word<(Z_WHOLES > 0)>(zc_gq_saturated<zc_gq_other>(zc_turned_numbers(shared, columns.of, own).y),
+                                                   zc_gq_saturated<zc_gq_other>(zc_turned_numbers(shared, columns.of, own + 1).y));
         }
     }
 #endif

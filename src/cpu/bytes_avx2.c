@@ -164,24 +164,35 @@ ZC_INLINE ZC_AVX2 __m256i bytes_of(bool odd, __m256i x)
     return odd ? _mm256_srli_epi16(x, 8) : _mm256_and_si256(x, _mm256_set1_epi16(255));
 }
 
-/* Half of a group at a time: of a whole one GCC adds the products first, and has no registers for
- * them. */
-ZC_INLINE ZC_AVX2 void add_singles(bool odd, int rows, const int8_t *w, uint64_t groups,
-                                   const left *x, const int8_t **ahead, tile sum)
+/* Half of a group. */
+ZC_INLINE ZC_AVX2 void add_half(bool odd, int rows, const int8_t *w, const uint8_t *a, int64_t lda,
+                                tile sum)
 {
+    const __m256i w0 = weights_of(odd, zc_avx2_load(w));
+    const __m256i w1 = weights_of(odd, zc_avx2_load(w + GROUP / 2));
+    SIMD_UNROLL
+    for (int r = 0; r < rows; r++) {
+        const __m256i x = bytes_of(odd, zc_avx2_repeat(a + r * lda));
+        sum[r][0] = zc_avx2_add_products(sum[r][0], x, w0);
+        sum[r][1] = zc_avx2_add_products(sum[r][1], x, w1);
+    }
+}
+
+/* One half of all groups, then the other: of a whole one GCC adds the products first, for which
+ * only few rows leave registers. */
+ZC_INLINE ZC_AVX2 void add_singles(int rows, const int8_t *w, uint64_t groups, const left *x,
+                                   const int8_t **ahead, tile sum)
+{
+    uint64_t again = rows > FEW ? groups : 0;
     for (int n = __builtin_popcountll(groups); n > 0; n--) {
         const int g = take(&groups);
-        const int8_t *v = w + g * GROUP;
-        const uint8_t *a = x->a + g * DEEP;
-        const __m256i v0 = weights_of(odd, zc_avx2_load(v));
-        const __m256i v1 = weights_of(odd, zc_avx2_load(v + GROUP / 2));
-        if (!odd) ask(ahead);
-        SIMD_UNROLL
-        for (int r = 0; r < rows; r++) {
-            const __m256i p = bytes_of(odd, zc_avx2_repeat(a + r * x->lda));
-            sum[r][0] = zc_avx2_add_products(sum[r][0], p, v0);
-            sum[r][1] = zc_avx2_add_products(sum[r][1], p, v1);
-        }
+        ask(ahead);
+        add_half(false, rows, w + g * GROUP, x->a + g * DEEP, x->lda, sum);
+        if (rows <= FEW) add_half(true, rows, w + g * GROUP, x->a + g * DEEP, x->lda, sum);
+    }
+    for (int n = __builtin_popcountll(again); n > 0; n--) {
+        const int g = take(&again);
+        add_half(true, rows, w + g * GROUP, x->a + g * DEEP, x->lda, sum);
     }
 }
 
@@ -198,8 +209,7 @@ ZC_INLINE ZC_AVX2 void add(int rows, const int8_t *w, const zc_avx2_order *order
     }
     add_fours(rows, w, order->fours, x, &ahead, sum);
     add_pairs(rows, w, order->pairs, x, &ahead, sum);
-    add_singles(false, rows, w, order->singles, x, &ahead, sum);
-    add_singles(true, rows, w, order->singles, x, &ahead, sum);
+    add_singles(rows, w, order->singles, x, &ahead, sum);
     SIMD_UNROLL
     for (int r = 0; r < rows; r++) {
         _mm256_storeu_si256((void *)sums[r], sum[r][0]);

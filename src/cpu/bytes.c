@@ -25,8 +25,9 @@ static bool by_avx2(int64_t k)
 static bool packed_bytes(int64_t k, int64_t n, size_t *bytes)
 {
     const size_t column = (size_t)zc_bytes_row(k) + sizeof(int32_t);
-    const size_t order = by_avx2(k) ? (size_t)zc_avx2_order_size(zc_bytes_row(k)) : 0;
-    return zc_mul_size((size_t)panels_of(n), LANES * column + order * sizeof(int32_t), bytes);
+    const size_t stretches = by_avx2(k) ? (size_t)zc_avx2_stretches(zc_bytes_row(k)) : 0;
+    return zc_mul_size((size_t)panels_of(n), LANES * column + stretches * sizeof(zc_avx2_stretch),
+                       bytes);
 }
 
 static void pack_column(const zc_byte_matrix *m, const uint8_t *from, int32_t *sum, int8_t *to)
@@ -49,9 +50,9 @@ static void pack_matrix(const zc_byte_matrix *m, const uint8_t *from, void *to, 
         pack_column(m, from + c * m->column_step, &sums[c],
                     panels + c / LANES * LANES * depth + c % LANES * DEEP);
     if (!by_avx2(m->k)) return;
-    int32_t *orders = (int32_t *)(void *)(panels + panels_of(m->n) * LANES * depth);
+    zc_avx2_stretch *known = (void *)(panels + panels_of(m->n) * LANES * depth);
     for (int64_t i = 0; i < panels_of(m->n); i++)
-        zc_avx2_order(panels + i * LANES * depth, depth, orders + i * zc_avx2_order_size(depth));
+        zc_avx2_weigh(panels + i * LANES * depth, depth, known + i * zc_avx2_stretches(depth));
 }
 
 typedef struct format {
@@ -137,9 +138,9 @@ static const int8_t *panel_at(const zc_byte_product *p, int64_t column)
 
 static zc_avx2_panels avx2_panels(const zc_byte_product *p, int64_t column)
 {
-    const int32_t *orders = (const void *)panel_at(p, panels_of(p->n) * LANES);
+    const zc_avx2_stretch *known = (const void *)panel_at(p, panels_of(p->n) * LANES);
     return (zc_avx2_panels){panel_at(p, column),
-                            orders + column / LANES * zc_avx2_order_size(zc_bytes_row(p->k))};
+                            known + column / LANES * zc_avx2_stretches(zc_bytes_row(p->k))};
 }
 
 static void tile_plainly(const zc_byte_product *p, int64_t rows, const uint8_t *a, int64_t lda,

@@ -5,201 +5,275 @@
 #include "cpu/bytes_finish_avx2.h"
 
 #if SIMD_X86
-enum { LANES = ZC_AVX2_LANES, VECTORS = ZC_AVX2_VECTORS, DEEP = 4, ROWS = 6, BLOCK = 66 };
-enum { GROUP = DEEP * ZC_BYTE_COLUMNS, PAIRS = GROUP / 2, WIDE_BYTES = 128 << 10 };
-enum { STRETCH = 128 /* groups */ };
+enum { LANES = ZC_AVX2_LANES, VECTORS = ZC_AVX2_VECTORS, DEEP = 4, ROWS = 6, BLOCK = 60 };
+enum { GROUP = DEEP * ZC_BYTE_COLUMNS, STRETCH = ZC_AVX2_STRETCH };
 _Static_assert(BLOCK % ROWS == 0, "whole tiles");
-_Static_assert(WIDE_BYTES / sizeof(uint16_t) >= ZC_AVX2_DEPTH, "room for a row");
 
 /* ---- products ----
  *
- * vpmaddubsw adds two products of bytes in 16 bits, which hold them if the weights of one sign are
- * no more than 128 together. Groups of four rows of a panel where all pairs are such come first;
- * the others multiply 16 bits. */
+ * vpmaddubsw adds two products of bytes in 16 bits. These hold the sum, or even that of two groups
+ * together, where weights of one sign and bytes of the left operand are small enough: what is known
+ * of a group's weights since they were packed meets the greatest byte of the rows at hand. Other
+ * groups multiply 16 bits. */
 
-/* Do 16 bits hold both products, whatever the left operand's bytes are? */
-static bool is_narrow(int a, int b)
+enum { TOO_MUCH = 1 << 15 /* for 16 bits */, FEW = 3 /* rows whose bytes are not looked at */ };
+
+/* Of two weights, those of one sign together. */
+static int reach_of(int a, int b)
 {
-    const int above = (a > 0 ? a : 0) + (b > 0 ? b : 0), below = a + b - above;
-    return above <= 128 && below >= -128;
+    const int above = (a > 0 ? a : 0) + (b > 0 ? b : 0), below = above - a - b;
+    return above > below ? above : below;
 }
 
-static bool are_narrow(const int8_t *group)
+static uint16_t reach_of_group(const int8_t *group)
 {
-    for (int i = 0; i < GROUP; i += 2)
-        if (!is_narrow(group[i], group[i + 1])) return false;
-    return true;
-}
-
-/* All columns' first two rows, then the last two. */
-static void part_pairs(int8_t *group)
-{
-    int8_t from[GROUP];
-    memcpy(from, group, sizeof from);
-    for (int i = 0; i < GROUP; i += 2)
-        memcpy(group + i % DEEP / 2 * PAIRS + i / DEEP * 2, from + i, 2);
-}
-
-static void swap_groups(int8_t *a, int8_t *b)
-{
-    int8_t t[GROUP];
-    memcpy(t, a, GROUP);
-    memcpy(a, b, GROUP);
-    memcpy(b, t, GROUP);
-}
-
-void zc_avx2_order(int8_t *panel, int64_t depth, int32_t *order)
-{
-    const int64_t groups = depth / DEEP;
-    int32_t *at = order + 1;
-    int64_t narrow = 0;
-    for (int64_t g = 0; g < groups; g++) at[g] = (int32_t)(g * DEEP);
-    for (int64_t end = groups; narrow < end;) {
-        if (are_narrow(panel + narrow * GROUP)) {
-            narrow++;
-            continue;
-        }
-        const int32_t first = at[narrow];
-        at[narrow] = at[--end];
-        at[end] = first;
-        swap_groups(panel + narrow * GROUP, panel + end * GROUP);
+    int most = 0;
+    for (int i = 0; i < GROUP; i += 2) {
+        const int reach = reach_of(group[i], group[i + 1]);
+        if (reach > most) most = reach;
     }
-    for (int64_t g = narrow; g < groups; g++) part_pairs(panel + g * GROUP);
-    order[0] = (int32_t)narrow;
+    return (uint16_t)most;
 }
 
-/* Some rows of the left operand, as bytes and as 16 bits. */
-typedef struct left {
-    const uint8_t *bytes;
-    const uint16_t *wide;
-    int64_t lda, depth;
-} left;
-
-static ZC_AVX2 void widen_rows(const uint8_t *a, int64_t lda, int64_t rows, int64_t depth,
-                               uint16_t *to)
+/* Which of 16 groups' sums are at least `least`, a power of two, in unsigned 16 bits. */
+ZC_INLINE ZC_AVX2 uint64_t reaching(__m128i low, __m128i high, int least)
 {
-    for (int64_t r = 0; r < rows; r++, a += lda, to += depth) {
-        int64_t d = 0;
-        for (; d + 16 <= depth; d += 16)
-            _mm256_storeu_si256((void *)(to + d),
-                                _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)(a + d))));
-        for (; d < depth; d++) to[d] = a[d];
+    const __m128i bits = _mm_set1_epi16((int16_t)-least), none = _mm_setzero_si128();
+    const __m128i l = _mm_cmpeq_epi16(_mm_and_si128(low, bits), none);
+    const __m128i h = _mm_cmpeq_epi16(_mm_and_si128(high, bits), none);
+    return (uint64_t)(~_mm_movemask_epi8(_mm_packs_epi16(l, h)) & 0xffff);
+}
+
+ZC_AVX2 zc_avx2_order zc_avx2_order_of(const uint16_t *reach, const uint8_t *greatest, int64_t n)
+{
+    enum { HALF = 8 };
+    const uint64_t all = n < STRETCH ? (1ull << n) - 1 : ~0ull;
+    uint64_t no_four = 0, singles = 0;
+    for (int g = 0; g < STRETCH; g += 2 * HALF) {
+        const __m128i x = _mm_loadu_si128((const void *)(greatest + g));
+        const __m128i low =
+            _mm_mullo_epi16(_mm_cvtepu8_epi16(x), _mm_loadu_si128((const void *)(reach + g)));
+        const __m128i high = _mm_mullo_epi16(_mm_unpackhi_epi8(x, _mm_setzero_si128()),
+                                             _mm_loadu_si128((const void *)(reach + g + HALF)));
+        no_four |= reaching(low, high, TOO_MUCH / 2) << g;
+        singles |= reaching(low, high, TOO_MUCH) << g;
     }
+    const uint64_t fours = all & ~no_four;
+    const uint64_t odd = __builtin_popcountll(fours) % 2 ? fours & -fours : 0;
+    return (zc_avx2_order){fours ^ odd, (all & no_four & ~singles) | odd, all & singles};
 }
 
-ZC_INLINE ZC_AVX2 __m256i load_wide(const int8_t *from)
+static int64_t groups_of_stretch(int64_t depth, int64_t stretch)
 {
-    return _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)from));
+    const int64_t left = depth / DEEP - stretch * STRETCH;
+    return left < STRETCH ? left : STRETCH;
+}
+
+void zc_avx2_weigh(const int8_t *panel, int64_t depth, zc_avx2_stretch *to)
+{
+    uint8_t any[STRETCH];
+    memset(any, 255, sizeof any);
+    for (int64_t s = 0; s < zc_avx2_stretches(depth); s++, panel += STRETCH * GROUP) {
+        const int64_t n = groups_of_stretch(depth, s);
+        for (int64_t g = 0; g < n; g++) to[s].reach[g] = reach_of_group(panel + g * GROUP);
+        to[s].order = zc_avx2_order_of(to[s].reach, any, n);
+    }
 }
 
 /* Sums of a panel's columns. */
 typedef int32_t row_sums[ZC_BYTE_COLUMNS];
 
-ZC_INLINE ZC_AVX2 void load_sums(int rows, row_sums *from, __m256i to[ROWS][VECTORS])
+/* Some rows of the left operand. */
+typedef struct left {
+    const uint8_t *a;
+    int64_t lda;
+} left;
+
+typedef __m256i tile[ROWS][VECTORS];
+
+/* A sum and two of 16 bits a lane. */
+ZC_INLINE ZC_AVX2 __m256i add_both(__m256i sum, __m256i both)
 {
-    SIMD_UNROLL
-    for (int r = 0; r < rows; r++) {
-        to[r][0] = zc_avx2_load(from[r]);
-        to[r][1] = zc_avx2_load(from[r] + LANES);
-    }
+    return zc_avx2_add_products(sum, both, _mm256_set1_epi16(1));
 }
 
-ZC_INLINE ZC_AVX2 void store_sums(int rows, __m256i from[ROWS][VECTORS], row_sums *to)
+/* The next of the groups. */
+ZC_INLINE int take(uint64_t *groups)
 {
-    SIMD_UNROLL
-    for (int r = 0; r < rows; r++) {
-        _mm256_storeu_si256((void *)to[r], from[r][0]);
-        _mm256_storeu_si256((void *)(to[r] + LANES), from[r][1]);
-    }
+    const int first = __builtin_ctzll(*groups);
+    *groups &= *groups - 1;
+    return first;
 }
 
-/* n groups by bytes, whose first rows are `at`, added to the sums of some rows, whose number is a
- * constant where this is inlined. */
-ZC_INLINE ZC_AVX2 void add_narrow(int rows, const int8_t *w, const int32_t *at, int64_t n,
-                                  const left *a, row_sums *sums)
+/* Asks for the next stretch, a group for each that is multiplied. */
+ZC_INLINE void ask(const int8_t **ahead)
 {
-    const __m256i ones = _mm256_set1_epi16(1);
-    __m256i sum[ROWS][VECTORS];
-    load_sums(rows, sums, sum);
-    for (int64_t g = 0; g < n; g++, w += GROUP) {
-        const __m256i w0 = zc_avx2_load(w), w1 = zc_avx2_load(w + GROUP / 2);
-        zc_avx2_ask_ahead(w);
+    _mm_prefetch((const char *)*ahead, _MM_HINT_T0);
+    *ahead += GROUP;
+}
+
+/* Products of two groups as one sum. The number of rows is a constant where this is inlined. */
+ZC_INLINE ZC_AVX2 void add_fours(int rows, const int8_t *w, uint64_t groups, const left *x,
+                                 const int8_t **ahead, tile sum)
+{
+    for (int n = __builtin_popcountll(groups); n > 0; n -= 2) {
+        const int g = take(&groups), h = take(&groups);
+        const int8_t *v = w + g * GROUP, *u = w + h * GROUP;
+        const uint8_t *a = x->a + g * DEEP, *b = x->a + h * DEEP;
+        const __m256i v0 = zc_avx2_load(v), v1 = zc_avx2_load(v + GROUP / 2);
+        const __m256i u0 = zc_avx2_load(u), u1 = zc_avx2_load(u + GROUP / 2);
+        ask(ahead);
+        ask(ahead);
         SIMD_UNROLL
         for (int r = 0; r < rows; r++) {
-            const __m256i x = zc_avx2_repeat(a->bytes + r * a->lda + at[g]);
-            sum[r][0] = zc_avx2_add_products(sum[r][0], _mm256_maddubs_epi16(x, w0), ones);
-            sum[r][1] = zc_avx2_add_products(sum[r][1], _mm256_maddubs_epi16(x, w1), ones);
+            const __m256i p = zc_avx2_repeat(a + r * x->lda), q = zc_avx2_repeat(b + r * x->lda);
+            sum[r][0] = add_both(sum[r][0], _mm256_add_epi16(_mm256_maddubs_epi16(p, v0),
+                                                             _mm256_maddubs_epi16(q, u0)));
+            sum[r][1] = add_both(sum[r][1], _mm256_add_epi16(_mm256_maddubs_epi16(p, v1),
+                                                             _mm256_maddubs_epi16(q, u1)));
         }
     }
-    store_sums(rows, sum, sums);
 }
 
-/* The same by 16 bits. */
-ZC_INLINE ZC_AVX2 void add_wide(int rows, const int8_t *w, const int32_t *at, int64_t n,
-                                const left *a, row_sums *sums)
+ZC_INLINE ZC_AVX2 void add_pairs(int rows, const int8_t *w, uint64_t groups, const left *x,
+                                 const int8_t **ahead, tile sum)
 {
-    __m256i sum[ROWS][VECTORS];
-    load_sums(rows, sums, sum);
-    for (int64_t pair = 0; pair < 2 * n; pair++, w += PAIRS) {
-        const __m256i w0 = load_wide(w), w1 = load_wide(w + PAIRS / 2);
-        if (pair % 2 == 0) zc_avx2_ask_ahead(w);
-        const uint16_t *from = a->wide + at[pair / 2] + pair % 2 * 2;
+    for (int n = __builtin_popcountll(groups); n > 0; n--) {
+        const int g = take(&groups);
+        const int8_t *v = w + g * GROUP;
+        const uint8_t *a = x->a + g * DEEP;
+        const __m256i v0 = zc_avx2_load(v), v1 = zc_avx2_load(v + GROUP / 2);
+        ask(ahead);
         SIMD_UNROLL
         for (int r = 0; r < rows; r++) {
-            const __m256i x = zc_avx2_repeat(from + r * a->depth);
-            sum[r][0] = zc_avx2_add_products(sum[r][0], x, w0);
-            sum[r][1] = zc_avx2_add_products(sum[r][1], x, w1);
+            const __m256i p = zc_avx2_repeat(a + r * x->lda);
+            sum[r][0] = add_both(sum[r][0], _mm256_maddubs_epi16(p, v0));
+            sum[r][1] = add_both(sum[r][1], _mm256_maddubs_epi16(p, v1));
         }
     }
-    store_sums(rows, sum, sums);
 }
 
-typedef void (*add_fn)(const int8_t *w, const int32_t *at, int64_t n, const left *a,
-                       row_sums *sums);
+/* The second and fourth byte of each four as 16 bits, or the first and third. */
+ZC_INLINE ZC_AVX2 __m256i weights_of(bool odd, __m256i w)
+{
+    return _mm256_srai_epi16(odd ? w : _mm256_slli_epi16(w, 8), 8);
+}
 
-#define ADD(name, rows)                                                                            \
-    static ZC_AVX2 void name##_##rows(const int8_t *w, const int32_t *at, int64_t n,               \
-                                      const left *a, row_sums *sums)                               \
+ZC_INLINE ZC_AVX2 __m256i bytes_of(bool odd, __m256i x)
+{
+    return odd ? _mm256_srli_epi16(x, 8) : _mm256_and_si256(x, _mm256_set1_epi16(255));
+}
+
+/* Half of a group. */
+ZC_INLINE ZC_AVX2 void add_half(bool odd, int rows, const int8_t *w, const uint8_t *a, int64_t lda,
+                                tile sum)
+{
+    const __m256i w0 = weights_of(odd, zc_avx2_load(w));
+    const __m256i w1 = weights_of(odd, zc_avx2_load(w + GROUP / 2));
+    SIMD_UNROLL
+    for (int r = 0; r < rows; r++) {
+        const __m256i x = bytes_of(odd, zc_avx2_repeat(a + r * lda));
+        sum[r][0] = zc_avx2_add_products(sum[r][0], x, w0);
+        sum[r][1] = zc_avx2_add_products(sum[r][1], x, w1);
+    }
+}
+
+/* One half of all groups, then the other: of a whole one GCC adds the products first, for which
+ * only few rows leave registers. */
+ZC_INLINE ZC_AVX2 void add_singles(int rows, const int8_t *w, uint64_t groups, const left *x,
+                                   const int8_t **ahead, tile sum)
+{
+    uint64_t again = rows > FEW ? groups : 0;
+    for (int n = __builtin_popcountll(groups); n > 0; n--) {
+        const int g = take(&groups);
+        ask(ahead);
+        add_half(false, rows, w + g * GROUP, x->a + g * DEEP, x->lda, sum);
+        if (rows <= FEW) add_half(true, rows, w + g * GROUP, x->a + g * DEEP, x->lda, sum);
+    }
+    for (int n = __builtin_popcountll(again); n > 0; n--) {
+        const int g = take(&again);
+        add_half(true, rows, w + g * GROUP, x->a + g * DEEP, x->lda, sum);
+    }
+}
+
+/* All groups of a stretch, added to the sums of some rows. */
+ZC_INLINE ZC_AVX2 void add(int rows, const int8_t *w, const zc_avx2_order *order, const left *x,
+                           row_sums *sums)
+{
+    const int8_t *ahead = w + STRETCH * GROUP;
+    tile sum;
+    SIMD_UNROLL
+    for (int r = 0; r < rows; r++) {
+        sum[r][0] = zc_avx2_load(sums[r]);
+        sum[r][1] = zc_avx2_load(sums[r] + LANES);
+    }
+    add_fours(rows, w, order->fours, x, &ahead, sum);
+    add_pairs(rows, w, order->pairs, x, &ahead, sum);
+    add_singles(rows, w, order->singles, x, &ahead, sum);
+    SIMD_UNROLL
+    for (int r = 0; r < rows; r++) {
+        _mm256_storeu_si256((void *)sums[r], sum[r][0]);
+        _mm256_storeu_si256((void *)(sums[r] + LANES), sum[r][1]);
+    }
+}
+
+typedef void (*add_fn)(const int8_t *w, const zc_avx2_order *order, const left *x, row_sums *sums);
+
+#define ADD(rows)                                                                                  \
+    static ZC_AVX2 void add_##rows(const int8_t *w, const zc_avx2_order *order, const left *x,     \
+                                   row_sums *sums)                                                 \
     {                                                                                              \
-        name(rows, w, at, n, a, sums);                                                             \
+        add(rows, w, order, x, sums);                                                              \
     }
-#define ADDS(name)                                                                                 \
-    ADD(name, 1)                                                                                   \
-    ADD(name, 2)                                                                                   \
-    ADD(name, 3)                                                                                   \
-    ADD(name, 4)                                                                                   \
-    ADD(name, 5)                                                                                   \
-    ADD(name, 6)                                                                                   \
-    static const add_fn name##_of[ROWS] = {name##_1, name##_2, name##_3,                           \
-                                           name##_4, name##_5, name##_6};
-ADDS(add_narrow)
-ADDS(add_wide)
-#undef ADDS
+ADD(1)
+ADD(2)
+ADD(3)
+ADD(4)
+ADD(5)
+ADD(6)
 #undef ADD
 
-/* n groups with m rows: some that stay in the nearest cache meet all rows. */
-static void add_groups(const add_fn of[ROWS], const int8_t *w, const int32_t *at, int64_t n,
-                       int64_t m, const left *all, row_sums *sums)
+static const add_fn add_of[ROWS] = {add_1, add_2, add_3, add_4, add_5, add_6};
+
+/* A stretch, which stays in the nearest cache, meets m rows: tiles of about as many. */
+static void add_stretch(const int8_t *w, const zc_avx2_order *order, int64_t m, left x,
+                        row_sums *sums)
 {
-    for (int64_t g = 0; g < n; g += STRETCH) {
-        left a = *all;
-        for (int64_t r = 0; r < m; r += ROWS) {
-            const int64_t rows = m - r < ROWS ? m - r : ROWS;
-            of[rows - 1](w + g * GROUP, at + g, n - g < STRETCH ? n - g : STRETCH, &a, sums + r);
-            a.bytes += ROWS * a.lda;
-            a.wide += ROWS * a.depth;
+    const int64_t tiles = (m + ROWS - 1) / ROWS, least = m / tiles, more = m % tiles;
+    for (int64_t i = 0; i < tiles; i++) {
+        const int64_t rows = least + (i < more);
+        add_of[rows - 1](w, order, &x, sums);
+        x.a += rows * x.lda;
+        sums += rows;
+    }
+}
+
+/* Of m rows, for each group. */
+static ZC_AVX2 void find_greatest(int64_t m, const left *x, int64_t depth, uint8_t *to)
+{
+    for (int64_t d = 0; d < depth; d += STRETCH * DEEP) {
+        const int64_t n = depth - d < STRETCH * DEEP ? depth - d : STRETCH * DEEP;
+        const uint8_t *a = x->a + d;
+        uint8_t most[STRETCH * DEEP] = {0};
+        for (int64_t r = 0; r < m; r++, a += x->lda)
+            for (int64_t i = 0; i < n; i++) most[i] = a[i] > most[i] ? a[i] : most[i];
+        for (int64_t i = 0; i < n; i += DEEP) {
+            const uint8_t p = most[i] > most[i + 1] ? most[i] : most[i + 1];
+            const uint8_t q = most[i + 2] > most[i + 3] ? most[i + 2] : most[i + 3];
+            *to++ = p > q ? p : q;
         }
     }
 }
 
-/* Of one panel: m rows, whose parts are those of zc_bytes_part. */
+/* Of one panel: m rows, whose parts are those of zc_bytes_part. greatest: NULL where groups are
+ * multiplied as any bytes allow. */
 static ZC_AVX2 void multiply_panel(const zc_byte_product *p, const int8_t *panel,
-                                   const int32_t *order, int64_t m, const left *a,
-                                   const int32_t *parts, int64_t column, int64_t n, uint8_t *y,
-                                   int64_t ldy)
+                                   const zc_avx2_stretch *stretch, int64_t m, const left *x,
+                                   const uint8_t *greatest, const int32_t *parts, int64_t column,
+                                   int64_t n, uint8_t *y, int64_t ldy)
 {
     const zc_avx2_range limits = zc_avx2_range_of(&p->s);
-    const int64_t narrow = order[0];
+    const int64_t depth = zc_bytes_row(p->k);
     row_sums sums[BLOCK];
     for (int64_t r = 0; r < m; r++) {
         const __m256i part = _mm256_set1_epi32(parts[r]);
@@ -209,9 +283,14 @@ static ZC_AVX2 void multiply_panel(const zc_byte_product *p, const int8_t *panel
                 (void *)(sums[r] + v * LANES),
                 _mm256_sub_epi32(zc_avx2_load(p->offset + column + v * LANES), part));
     }
-    add_groups(add_narrow_of, panel, order + 1, narrow, m, a, sums);
-    add_groups(add_wide_of, panel + narrow * GROUP, order + 1 + narrow, a->depth / DEEP - narrow, m,
-               a, sums);
+    for (int64_t s = 0; s < zc_avx2_stretches(depth); s++, stretch++) {
+        const left at = {x->a + s * STRETCH * DEEP, x->lda};
+        const zc_avx2_order order = greatest
+                                        ? zc_avx2_order_of(stretch->reach, greatest + s * STRETCH,
+                                                           groups_of_stretch(depth, s))
+                                        : stretch->order;
+        add_stretch(panel + s * STRETCH * GROUP, &order, m, at, sums);
+    }
     for (int64_t r = 0; r < m; r++, y += ldy) {
         const __m256i s[VECTORS] = {zc_avx2_load(sums[r]), zc_avx2_load(sums[r] + LANES)};
         zc_avx2_finish(&p->s, &limits, s, column, n, y);
@@ -219,50 +298,34 @@ static ZC_AVX2 void multiply_panel(const zc_byte_product *p, const int8_t *panel
 }
 
 /* At most BLOCK rows. */
-static ZC_AVX2 void multiply_block(const zc_avx2_panels *b, bool wide, const zc_byte_product *p,
-                                   int64_t m, const uint8_t *a, int64_t lda, int64_t from,
-                                   int64_t to, uint8_t *y, int64_t ldy)
+static void multiply_block(const zc_avx2_panels *b, const zc_byte_product *p, int64_t m,
+                           const left *x, int64_t from, int64_t to, uint8_t *y, int64_t ldy)
 {
     const int64_t depth = zc_bytes_row(p->k), size = (int64_t)zc_bytes_size(p);
     int32_t parts[BLOCK];
-    uint16_t room[WIDE_BYTES / sizeof(uint16_t)];
-    for (int64_t r = 0; r < m; r++) parts[r] = zc_bytes_part(p, a + r * lda);
-    if (wide) widen_rows(a, lda, m, depth, room);
-    const left rows = {a, room, lda, depth};
+    uint8_t room[ZC_AVX2_DEPTH / DEEP + STRETCH], *greatest = m > FEW ? room : NULL;
+    for (int64_t r = 0; r < m; r++) parts[r] = zc_bytes_part(p, x->a + r * x->lda);
+    if (greatest) find_greatest(m, x, depth, greatest);
     for (int64_t c = from, i = 0; c < to; c += ZC_BYTE_COLUMNS, i++)
         multiply_panel(p, b->w + i * depth * ZC_BYTE_COLUMNS,
-                       b->order + i * zc_avx2_order_size(depth), m, &rows, parts, c,
+                       b->stretches + i * zc_avx2_stretches(depth), m, x, greatest, parts, c,
                        to - c < ZC_BYTE_COLUMNS ? to - c : ZC_BYTE_COLUMNS, y + (c - from) * size,
                        ldy * size);
 }
 
-/* Has one of n panels groups that multiply 16 bits? */
-static bool any_wide(const zc_avx2_panels *b, int64_t depth, int64_t n)
+/* Rows at a time: whole tiles, and about as many each time. */
+static int64_t block_of(int64_t m)
 {
-    for (int64_t i = 0; i < n; i++)
-        if (b->order[i * zc_avx2_order_size(depth)] < depth / DEEP) return true;
-    return false;
-}
-
-/* Rows at a time: whole tiles where they have room, and about as many each time. */
-static int64_t block_of(int64_t m, bool wide, int64_t depth)
-{
-    int64_t most = wide ? WIDE_BYTES / (int64_t)sizeof(uint16_t) / depth : BLOCK;
-    if (most > BLOCK) most = BLOCK;
-    if (most < ROWS) return most;
-    most = most / ROWS * ROWS;
-    const int64_t times = (m + most - 1) / most, tiles = (m + ROWS - 1) / ROWS;
+    const int64_t times = (m + BLOCK - 1) / BLOCK, tiles = (m + ROWS - 1) / ROWS;
     return (tiles + times - 1) / times * ROWS;
 }
 
 void zc_avx2_multiply(const zc_avx2_panels *b, const zc_byte_product *p, int64_t m,
                       const uint8_t *a, int64_t lda, int64_t from, int64_t to, void *y, int64_t ldy)
 {
-    const int64_t depth = zc_bytes_row(p->k);
-    const bool wide = any_wide(b, depth, (to - from + ZC_BYTE_COLUMNS - 1) / ZC_BYTE_COLUMNS);
-    const int64_t block = block_of(m, wide, depth);
+    const int64_t block = block_of(m);
     for (int64_t r = 0; r < m; r += block)
-        multiply_block(b, wide, p, m - r < block ? m - r : block, a + r * lda, lda, from, to,
+        multiply_block(b, p, m - r < block ? m - r : block, &(left){a + r * lda, lda}, from, to,
                        (uint8_t *)y + (size_t)(r * ldy) * zc_bytes_size(p), ldy);
 }
 
@@ -323,7 +386,11 @@ ZC_AVX2 int64_t zc_avx2_each(const zc_byte_each *e, const int16_t *w, const uint
     return whole;
 }
 #else
-void zc_avx2_order(int8_t *panel, int64_t depth, int32_t *order) {}
+zc_avx2_order zc_avx2_order_of(const uint16_t *reach, const uint8_t *greatest, int64_t n)
+{
+    return (zc_avx2_order){0};
+}
+void zc_avx2_weigh(const int8_t *panel, int64_t depth, zc_avx2_stretch *to) {}
 void zc_avx2_multiply(const zc_avx2_panels *b, const zc_byte_product *p, int64_t m,
                       const uint8_t *a, int64_t lda, int64_t from, int64_t to, void *y, int64_t ldy)
 {

@@ -78,12 +78,14 @@ static int64_t wanted_blocks(int sm_count)
     return 4 * (int64_t)sm_count;
 }
 
-/* Threads that share an output of so many items. */
+/* Threads that share an output of so many items; no more blocks than are on a device at once. */
 static int lanes_of(const struct zc_groups *g, int64_t items, int64_t wanted)
 {
     if (g->along) return items > 256 ? ZC_GROUP_BLOCK : power_of_two(items, 32);
     if (g->outputs >= wanted * ZC_GROUP_BLOCK || items <= 4) return 1;
-    return ZC_GROUP_BLOCK / power_of_two(g->outputs, 32);
+    int lanes = ZC_GROUP_BLOCK / power_of_two(g->outputs, 32);
+    while (lanes > 1 && g->outputs > 2 * wanted * (ZC_GROUP_BLOCK / lanes)) lanes /= 2;
+    return lanes;
 }
 
 /* Splits of an output that still have work for their threads. */

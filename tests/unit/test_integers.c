@@ -174,6 +174,21 @@ static uint8_t *random_bytes(size_t n)
     return v;
 }
 
+/* Rows whose bytes have a limit for each four, which the first row's all reach. */
+static uint8_t *limited_bytes(int64_t m, int64_t lda)
+{
+    static const uint8_t limits[] = {255, 254, 127, 128, 63, 64, 20, 0};
+    uint8_t *v = random_bytes((size_t)(m * lda));
+    for (int64_t i = 0, limit = 0; i < lda; i++) {
+        if (i % 4 == 0) limit = limits[next() % sizeof limits];
+        for (int64_t r = 0; r < m; r++) {
+            uint8_t *at = &v[r * lda + i];
+            if (!r || *at > limit) *at = (uint8_t)limit;
+        }
+    }
+    return v;
+}
+
 /* Weights whose sums by twos lie at and beyond what 16 bits hold, small ones, and any. */
 static int8_t weight_of(int kind)
 {
@@ -200,18 +215,17 @@ static void avx2_product(int64_t m, int64_t k, int64_t n, int b_zero)
 {
     enum { LANES = ZC_BYTE_COLUMNS };
     const int64_t lda = zc_bytes_row(k), room = zc_bytes_room(n), panel = LANES * lda;
-    uint8_t *a = random_bytes((size_t)(m * lda));
-    int8_t *b = random_panels(k, n), *packed = malloc((size_t)(room * lda));
-    int32_t *order = malloc((size_t)(room / LANES * zc_avx2_order_size(lda)) * sizeof *order);
+    uint8_t *a = limited_bytes(m, lda);
+    int8_t *b = random_panels(k, n);
+    zc_avx2_stretch *known =
+        malloc((size_t)(room / LANES * zc_avx2_stretches(lda)) * sizeof *known);
     int32_t *offset = malloc((size_t)room * sizeof *offset);
     int32_t *y = malloc((size_t)(m * n) * sizeof *y);
-    memset(a, 255, (size_t)lda);
-    memcpy(packed, b, (size_t)(room * lda));
     for (int64_t i = 0; i < room / LANES; i++)
-        zc_avx2_order(packed + i * panel, lda, order + i * zc_avx2_order_size(lda));
+        zc_avx2_weigh(b + i * panel, lda, known + i * zc_avx2_stretches(lda));
     for (int64_t c = 0; c < room; c++) offset[c] = (int32_t)next() - 1000;
     const zc_byte_product p = {.k = k, .n = n, .b_zero = b_zero, .offset = offset};
-    zc_avx2_multiply(&(zc_avx2_panels){packed, order}, &p, m, a, lda, 0, n, y, n);
+    zc_avx2_multiply(&(zc_avx2_panels){b, known}, &p, m, a, lda, 0, n, y, n);
     for (int64_t r = 0; r < m; r++)
         for (int64_t c = 0; c < n; c++) {
             int64_t sum = offset[c];
@@ -222,10 +236,41 @@ static void avx2_product(int64_t m, int64_t k, int64_t n, int b_zero)
         }
     free(a);
     free(b);
-    free(packed);
-    free(order);
+    free(known);
     free(offset);
     free(y);
+}
+
+/* How a group of such weights is multiplied, none of which is above `reach` together, where other
+ * groups are fours. */
+static void expect_order(uint16_t reach, uint8_t greatest, int group, uint64_t fours,
+                         uint64_t pairs, uint64_t singles)
+{
+    uint16_t all[ZC_AVX2_STRETCH] = {0};
+    uint8_t bytes_of[ZC_AVX2_STRETCH];
+    memset(bytes_of, greatest, sizeof bytes_of);
+    all[group] = reach;
+    const zc_avx2_order order = zc_avx2_order_of(all, bytes_of, group + 1);
+    assert_int_equal(order.fours, fours);
+    assert_int_equal(order.pairs, pairs);
+    assert_int_equal(order.singles, singles);
+}
+
+static void test_avx2_orders(void **state)
+{
+    const uint64_t last = UINT64_C(1) << 63;
+    (void)state;
+    if (zc_simd_level() < ZC_SIMD_AVX2) skip(); /* the processor has no AVX2 */
+    expect_order(64, 255, 63, ~UINT64_C(0), 0, 0);
+    expect_order(256, 63, 63, ~UINT64_C(0), 0, 0);
+    expect_order(65, 255, 63, ~last - 1, last | 1, 0); /* an odd number of others */
+    expect_order(128, 255, 63, ~last - 1, last | 1, 0);
+    expect_order(256, 127, 63, ~last - 1, last | 1, 0);
+    expect_order(129, 255, 63, ~last - 1, 1, last);
+    expect_order(256, 128, 63, ~last - 1, 1, last);
+    expect_order(256, 255, 0, 0, 0, 1);
+    expect_order(0, 255, 0, 0, 1, 0);
+    expect_order(200, 100, 8, 0xff, 0x100, 0);
 }
 
 static void test_avx2_products(void **state)
@@ -235,6 +280,7 @@ static void test_avx2_products(void **state)
     avx2_product(1, 1, 1, 0);
     avx2_product(7, 65, 33, 0);
     avx2_product(70, 64, 16, -128);
+    avx2_product(4, 516, 32, 0); /* few rows whose bytes are looked at */
     avx2_product(3, 1030, 50, 5);
     avx2_product(75, 2500, 17, 0);         /* some rows at a time */
     avx2_product(2, ZC_AVX2_DEPTH, 16, 0); /* one */
@@ -561,9 +607,9 @@ int main(void)
         cmocka_unit_test(test_matmul_integer), cmocka_unit_test(test_qlinear_matmul),
         cmocka_unit_test(test_convolutions),   cmocka_unit_test(test_large_bias),
         cmocka_unit_test(test_floats_of_sums), cmocka_unit_test(test_quantisation),
-        cmocka_unit_test(test_max_pool),       cmocka_unit_test(test_avx2_products),
-        cmocka_unit_test(test_winograd_sums),  cmocka_unit_test(test_winograd_fits),
-        cmocka_unit_test(test_winograd_steps),
+        cmocka_unit_test(test_max_pool),       cmocka_unit_test(test_avx2_orders),
+        cmocka_unit_test(test_avx2_products),  cmocka_unit_test(test_winograd_sums),
+        cmocka_unit_test(test_winograd_fits),  cmocka_unit_test(test_winograd_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

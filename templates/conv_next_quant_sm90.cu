@@ -65,6 +65,10 @@ struct conv_next {
             for (int i = 0; i < COUNT + GROUPS * (1 + Z_PANELS); i++) zc_barrier_init(weights_full(i), 1);
             zc_barrier_fence();
             ask_weights(0, EARLY);
+            zc_tensor_prefetch(&p.a);
+            if (ZC_PANEL_ADDS) zc_tensor_prefetch(&p.tile);
+            zc_tensor_prefetch(&p.y);
+            zc_tensor_prefetch(&p.second_a);
         }
         zc_sync();
     }

@@ -123,7 +123,8 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
 static bool channels_fit(const problem *p)
 {
     return p->depth > 0 && p->depth <= ZC_SM90_LINE && p->depth % DEEP == 0 &&
-           (p->hidden == BLOCK || p->hidden == 2 * BLOCK) && p->columns > 0 && p->columns % ZC_SM90_LINE == 0;
+           (p->hidden == BLOCK || p->hidden == 2 * BLOCK) && p->columns > 0 &&
+           p->columns % ZC_SM90_LINE == 0;
 }
 
 double zc_conv_chain_quant_us(const zc_conv_work *first, const zc_conv_work *second)
@@ -199,8 +200,7 @@ zc_status zc_gen_conv_chain_quant_sm90(zc_gen *g)
                        .hidden = w.dims[0],
                        .columns = v.dims[0],
                        .sm_count = g->sm_count};
-    if (!channels_fit(&p))
-        return zc_gen_decline(g, "channels that are not in blocks of 64");
+    if (!channels_fit(&p)) return zc_gen_decline(g, "channels that are not in blocks of 64");
     ZC_TRY(put_sum(g, b.y_zero));
     if (g->declined[0]) return ZC_OK;
     zc_gen_tensor_cores(g, "wgmma", zc_gen_in_type(g, 0));

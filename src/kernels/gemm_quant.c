@@ -143,11 +143,10 @@ bool zc_gen_quant_crosses(const zc_gen *g, int64_t depth)
     const zc_dtype y = zc_gen_plain_result(g);
     zc_quant_roles second;
     if (r.y_scale < 0 || (y != ZC_I8 && y != ZC_U8)) return false;
-    if (zc_quant_second_of(g->step->op, &second) &&
-        !zc_gen_quant_wholes(g, depth))
+    if (zc_quant_second_of(g->step->op, &second) && !zc_gen_quant_wholes(g, depth))
         return false; /* spills */
-    return is_one(zc_gen_in(g, r.in[ZC_GQ_A_SCALE])) &&
-           !zc_gen_zero_point(g, r.in[ZC_GQ_A_ZERO]) && !zc_gen_zero_point(g, r.in[ZC_GQ_B_ZERO]);
+    return is_one(zc_gen_in(g, r.in[ZC_GQ_A_SCALE])) && !zc_gen_zero_point(g, r.in[ZC_GQ_A_ZERO]) &&
+           !zc_gen_zero_point(g, r.in[ZC_GQ_B_ZERO]);
 }
 
 static bool constant(const zc_gen *g, int i)

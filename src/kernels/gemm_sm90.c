@@ -189,8 +189,8 @@ static bool is_torn(const problem *p, const shape *s)
     return p->column_words && !p->piece && s->tile_n / s->cluster % ZC_SM90_DEPTH;
 }
 
-/* Of the warpgroups that share a tile of bytes so many have blocks of 64 columns of their own, where
- * there are as many; others share these and have a part of their rows. */
+/* Of the warpgroups that share a tile of bytes so many have blocks of 64 columns of their own,
+ * where there are as many; others share these and have a part of their rows. */
 static int team_of(int64_t tile_m, bool pingpong)
 {
     return pingpong ? 1 : tile_m > ZC_SM90_TALL ? 4 : 2;

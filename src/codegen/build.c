@@ -128,11 +128,12 @@ static void compile_unit(const job *j, unit *u)
     u->status =
         zc_rtc_compile(j->rtc, k, j->p->sources, j->p->nsources, u->arch, &u->cubin, &log, u->diag);
     u->seconds = thread_seconds() - start;
-    int most = zc_family_lean(zc_family_find(k->family));
-    bool refused = j->asks && most >= 0 && log.len &&
-                   zc_rtc_remarks(log.data, most, u->remark, sizeof u->remark);
+    const int most = zc_family_lean(zc_family_find(k->family));
+    char remark[sizeof u->remark];
+    const bool poor = most >= 0 && log.len && zc_rtc_remarks(log.data, most, remark, sizeof remark);
     zc_buf_fini(&log);
-    if (u->status == ZC_OK && !refused)
+    if (poor && j->asks) snprintf(u->remark, sizeof u->remark, "%s", remark);
+    if (u->status == ZC_OK && !poor) /* who finds it there asks nothing */
         zc_cache_put(&key, u->cubin.data, u->cubin.len, ZC_CACHE_BYTES_MAX);
 }
 

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "codegen/codegen.h"
 #include "cuda/gpu.h"
 #include "kernels/table.h"
 #include "runtime/plan.h"
@@ -276,6 +277,43 @@ static void test_code_that_spills_is_refused(void **state)
     free(kept);
 }
 
+/* Whoever takes it all the same leaves nothing that another would find. */
+static void test_code_that_spills_is_not_kept(void **state)
+{
+    static const char *const target[] = {"sm_90"};
+    static const char spills[] =
+        "ptxas         .     16 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads\n";
+    static const int arch = 90;
+    char best[64], other[64], fault[256], folder[] = "/tmp/zc-choices-XXXXXX";
+    const zc_codegen_build_params takes_all = {.archs = &arch, .narchs = 1};
+    char *kept = strdup(getenv("ZC_CACHE_DIR"));
+    zc_diag *diag = zc_diag_create();
+    zc_arena arena = {0};
+    (void)state;
+    gpu_needs_fake();
+    setenv("ZC_CACHE_DIR", "/dev/null", 1);
+    zc_plan *plan = plan_of(fixed, target, 1);
+    assert_string_not_equal(tile_of(plan, best), "");
+    assert_non_null(mkdtemp(folder));
+    setenv("ZC_CACHE_DIR", folder, 1);
+    snprintf(fault, sizeof fault, "%s:%s", best, spills);
+    gpu_fake("REMARK", fault);
+    zc_program all = plan->program;
+    expect_ok(diag, zc_codegen_build(&all, &takes_all, &arena, diag));
+    gpu_fake(NULL, NULL);
+    zc_arena_fini(&arena);
+    zc_plan_destroy(&plan);
+    plan = plan_with_remark(best, spills);
+    assert_string_not_equal(tile_of(plan, other), best);
+    zc_plan_destroy(&plan);
+    zc_diag_destroy(&diag);
+    setenv("ZC_CACHE_DIR", kept, 1);
+    free(kept);
+    char remove[64];
+    snprintf(remove, sizeof remove, "rm -rf %s", folder);
+    assert_int_equal(system(remove), 0);
+}
+
 static void test_other_parameters_are_refused(void **state)
 {
     static const char *const target[] = {"sm_80"};
@@ -369,6 +407,7 @@ int main(void)
         cmocka_unit_test(test_ranges_of_a_size),
         cmocka_unit_test(test_entries_that_are_issued),
         cmocka_unit_test(test_code_that_spills_is_refused),
+        cmocka_unit_test(test_code_that_spills_is_not_kept),
         cmocka_unit_test(test_other_parameters_are_refused),
         cmocka_unit_test(test_last_rows_are_open),
         cmocka_unit_test(test_learned_numbers_share_a_kernel),

@@ -79,7 +79,8 @@ static bool panels_overlap(const problem *p)
 }
 
 /* What gemm_quant_sm90.cu has beside the ring: panels that results go through; of each team, or of
- * both products of a pair, columns with their scales, and sums of lines. */
+ * both products of a pair, columns with their scales, and sums of lines. (Crossed products have the
+ * latter in registers; the stages of measured choices leave them their room.) */
 int zc_sm90_byte_smem(const zc_sm90_problem *p, int tile_m, int tile_n, bool pingpong)
 {
     enum { WORD = 4, COLUMN = 24, PANELS = 2 * ZC_SM90_RESULTS };

@@ -81,6 +81,8 @@ awk -F'\t' -v OFS='\t' '/^sm_90/ { $4 = "gemm_few_sm90" } { print }' a.tuned >ch
 expect takes 0 "{tile_rows=64, groups=1, parts=1, steps=1, stages=1, " choose takes "tile_rows=64 groups=1 parts=1 steps=1 stages=1"
 expect takes-other 0 "{tile_rows=32, groups=1, parts=1, steps=1, stages=1, " \
     choose other "tile_rows=32 groups=1 parts=1 steps=1 stages=1"
+expect takes-fewer-numbers 0 "{tile_rows=32, groups=1, parts=1, steps=1, stages=1, " choose fewer "tile_rows=32 groups=1 parts=1"
+expect no-part-of-a-number 0 "(wgmma: " choose part "tile_rows=3"
 expect unknown-config 0 "(wgmma: " choose unknown "tile_rows=63 groups=1 parts=1 steps=1 stages=1"
 sed 's/gemm_few_sm90/gemm_of_another_zc/' chosen.tuned >family.tuned
 expect unknown-family 0 "" compile family.plan --tuned family.tuned

@@ -26,7 +26,7 @@ constexpr int GROUPS = 3, THREADS = GROUPS * 128;
 constexpr int ACROSS = 128, COUNT = Z_COLUMNS / ACROSS; // columns of a panel, and panels of the first result
 constexpr int DEEP = 32;                                // bytes of a product's step
 constexpr int BESIDE = ACROSS / 64, OWN = Z_NEXT_COLUMNS / 64; // blocks of 64 channels of a panel, and of the second result
-constexpr int BLOCK = 64 * ZC_PANEL_LINE, LINES = 16;          // weights of such a block; neighbours that the map turns
+constexpr int BLOCK = 64 * ZC_PANEL_LINE;                      // weights of such a block
 constexpr int FIRST_BLOCK = ACROSS * ZC_PANEL_LINE, NEXT_BLOCK = Z_NEXT_COLUMNS * ZC_PANEL_LINE; // weights of a panel
 static_assert(Z_PANELS >= 2 && Z_WHOLES && Z_DEPTH <= ZC_PANEL_LINE && Z_COLUMNS % ACROSS == 0 && Z_NEXT_COLUMNS % 64 == 0 &&
                   Z_NEXT_COLUMNS <= ACROSS && !Z_ZERO_A && !Z_ZERO_B,
@@ -81,7 +81,7 @@ struct conv_next {
             const u32 barrier = weights_full(panel);
             zc_barrier_expect(barrier, FIRST_BLOCK + NEXT_BLOCK);
             if (ZC_PANEL_CONSTANTS) zc_constant_load();
-            zc_tensor_load(smem + panel * FIRST_BLOCK, &p.b, barrier, 0, 0, 0, panel * ACROSS / LINES, 0);
+            zc_tensor_load(smem + panel * FIRST_BLOCK, &p.b, barrier, 0, 0, 0, panel * ACROSS / ZC_WGMMA_TURNED_ROWS, 0);
             if (ZC_PANEL_CONSTANTS) zc_constant_load();
             zc_tensor_load(smem + NEXT + panel * NEXT_BLOCK, &p.second_b, barrier, panel * ACROSS, 0, 0, 0, 0);
         }

@@ -78,7 +78,7 @@ void zc_sm90_deal(zc_tensor_box *b, int lines, int dealt)
         {2, 1, 2}, {n / (hand ? hand : 1), hand, 4}, {hand / 2, 2, (uint32_t)hand / 2}};
     const axis halves[] = {{half, 2, (uint32_t)half},
                            {2, 1, 2},
-                           {n / ZC_SM90_CROSSED_BY, dealt, (uint32_t)lines / 16}};
+                           {n / ZC_SM90_CROSSED_BY, dealt, (uint32_t)lines / ZC_SM90_CROSSED_BY}};
     b->box[1] = (uint32_t)lines;
     if (dealt) split_lines(b, dealt == ZC_SM90_CROSSED_BY ? halves : hands);
 }

@@ -19,7 +19,8 @@ struct zc_gemm_order {
 struct zc_gemm_sm90_params {
     zc_tensor_map a, b, y, tile; /* innermost first: [k, m, batch], [k, n, batch] or [n, k, batch],
                                     [n, m, batch]; an operand of the result's shape. Columns that
-                                    are dealt out: [k, 2, n / hand, hand / 2, batch] */
+                                    are dealt out: [k, 2, n / hand, hand / 2, batch], or crossed:
+                                    [k, 8, 2, n / 16, batch] */
     zc_tensor_map second_a, second_b; /* of ConvPair: [d, w, h, images], [d, n, 1]; of GatedLinear
                                          only B, as b; of QLinearConvNext the second result, as y,
                                          and its weights */

@@ -49,8 +49,6 @@ struct zc_gemm_origin { // of a tile
     int row, col, item;
 };
 
-// Crossed, a thread has rows 8 places apart: of each so many columns neighbours have these places.
-constexpr int ZC_CROSSED_LINES = 16;
 // Which of a tile's columns has place `at` of its products. A thread has pairs of neighbours, 8 places apart; where columns are
 // dealt out, those of its pairs lie side by side.
 #ifdef Z_DEALT
@@ -160,7 +158,7 @@ struct zc_gemm_pipe {
         const int share = DOWN > 1 ? rank : 0;
         if constexpr (ZC_CROSSED) {
             const int line = share * B_PART;
-            load_b_part<EARLY>(to + line * LINE, b, barrier, depth, 0, 0, (t.col + line) / ZC_CROSSED_LINES, item);
+            load_b_part<EARLY>(to + line * LINE, b, barrier, depth, 0, 0, (t.col + line) / ZC_WGMMA_TURNED_ROWS, item);
         } else if constexpr (ZC_DEALT > 0) {
             static_assert(MATRICES == 1 && B_PART % ZC_DEALT == 0, "whole hands");
 #pragma unroll

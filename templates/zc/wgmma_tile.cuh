@@ -25,6 +25,8 @@ ZC_INLINE u64 zc_wgmma_spaced(u32 smem, u32 offset, u32 between) {
 ZC_INLINE u64 zc_wgmma_across(u32 smem, u32 offset, u32 pitch) { return zc_wgmma_tile(smem, offset, pitch); }
 ZC_INLINE u64 zc_wgmma_windows(u32 smem, u32 offset, u32 pitch) { return zc_wgmma_tile(smem, offset, pitch, 128 >> 4); }
 
+// A thread has rows of a product 8 apart; a map makes of two neighbours such rows, of each so many.
+constexpr int ZC_WGMMA_TURNED_ROWS = 16;
 // Types of A and of B, or of both, the other way round.
 #define ZC_WGMMA_TURNED_S8       S8
 #define ZC_WGMMA_TURNED_U8       U8

@@ -44,9 +44,14 @@ static int stepwise_columns(int tile_n)
 }
 
 /* Warpgroups that multiply: of bytes four share a tile that has rows for them. */
+static int byte_groups_of(int64_t tile_m)
+{
+    return tile_m > ZC_SM90_TALL ? 4 : 2;
+}
+
 static int groups_of(const problem *p, const shape *s)
 {
-    if (p->column_words && s->tile_m > ZC_SM90_TALL) return 4;
+    if (p->column_words) return byte_groups_of(s->tile_m);
     return s->tile_m == ZC_SM90_TALL ? 3 : 2;
 }
 
@@ -194,7 +199,7 @@ static bool is_torn(const problem *p, const shape *s)
  * where there are as many; others share these and have a part of their rows. */
 static int team_of(int64_t tile_m, bool pingpong)
 {
-    return pingpong ? 1 : tile_m > ZC_SM90_TALL ? 4 : 2;
+    return pingpong ? 1 : byte_groups_of(tile_m);
 }
 
 static int beside_of(int64_t tile_n, int team)

@@ -73,14 +73,14 @@ static void split_lines(zc_tensor_box *b, const axis *axes)
 
 void zc_sm90_deal(zc_tensor_box *b, int lines, int dealt)
 {
+    b->box[1] = (uint32_t)lines;
+    if (!dealt) return;
     const int64_t n = b->dims[1], hand = dealt / 4, half = dealt / 2;
-    const axis hands[] = {
-        {2, 1, 2}, {n / (hand ? hand : 1), hand, 4}, {hand / 2, 2, (uint32_t)hand / 2}};
+    const axis hands[] = {{2, 1, 2}, {n / hand, hand, 4}, {hand / 2, 2, (uint32_t)hand / 2}};
     const axis halves[] = {{half, 2, (uint32_t)half},
                            {2, 1, 2},
                            {n / ZC_SM90_CROSSED_BY, dealt, (uint32_t)lines / ZC_SM90_CROSSED_BY}};
-    b->box[1] = (uint32_t)lines;
-    if (dealt) split_lines(b, dealt == ZC_SM90_CROSSED_BY ? halves : hands);
+    split_lines(b, dealt == ZC_SM90_CROSSED_BY ? halves : hands);
 }
 
 int64_t zc_sm90_gemv_blocks(int64_t n, int cols, int parts, int64_t places)

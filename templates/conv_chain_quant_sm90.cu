@@ -21,8 +21,6 @@
 #include "zc/byte_panels.cuh"
 #include "zc/rim_box.cuh"
 
-ZC_WGMMA_ALONG(zc_product, 64, ZC_WGMMA_TURNED(Z_WGMMA))
-
 constexpr int GROUPS = 4, THREADS = (GROUPS + 1) * 128, CONSUMERS = GROUPS * 128;
 constexpr int LINE = 128, ACROSS = 128, COUNT = Z_COLUMNS / ACROSS; // panels of a box's results
 constexpr int DEEP = 32;                                            // bytes of a product's step
@@ -166,7 +164,7 @@ struct chain {
                 const u64 b = zc_wgmma_spaced(pixels, step % PARTS * DEEP, ZC_RIM_PITCH * LINE);
 #pragma unroll
                 for (int i = 0; i < OWN; i++)
-                    multiply(sum[i], zc_wgmma_along(smem + at.stage * Z_HIDDEN * LINE, i * 64 * LINE + part * DEEP), b, step);
+                    zc_panel_product(sum[i], zc_wgmma_along(smem + at.stage * Z_HIDDEN * LINE, i * 64 * LINE + part * DEEP), b, step == 0);
             }
             if (!STAYS || line + 1 == LINES) zc_wgmma_commit();
             if (line && !STAYS) {
@@ -177,12 +175,6 @@ struct chain {
         }
         zc_wgmma_wait<0>();
         release(last, thread);
-    }
-    static ZC_MEMBER void multiply(sums &sum, u64 a, u64 b, int step) {
-        if (step == 0)
-            zc_product(sum, a, b);
-        else
-            zc_product(sum, a, b, true);
     }
     // Lays down the first's bytes.
     ZC_MEMBER void lay_between(const zc_gq_shared &shared, int group, int thread, const sums (&sum)[OWN]) const {
@@ -209,7 +201,8 @@ struct chain {
             const u64 b = zc_wgmma_windows(between_of(group), step * 2 * PIECE, PIECE);
 #pragma unroll
             for (int i = 0; i < BESIDE; i++)
-                multiply(sum[i], zc_wgmma_windows(smem + FIRST + panel * BESIDE * BLOCK, i * BLOCK + step * 2 * PIECE, PIECE), b, step);
+                zc_panel_product(sum[i], zc_wgmma_windows(smem + FIRST + panel * BESIDE * BLOCK, i * BLOCK + step * 2 * PIECE, PIECE), b,
+                                 step == 0);
         }
         zc_wgmma_commit();
     }

@@ -20,8 +20,6 @@
 #endif
 #include "zc/byte_panels.cuh"
 
-ZC_WGMMA_ALONG(zc_product, 64, ZC_WGMMA_TURNED(Z_WGMMA))
-
 constexpr int GROUPS = 3, THREADS = GROUPS * 128;
 constexpr int ACROSS = 128, COUNT = Z_COLUMNS / ACROSS; // columns of a panel, and panels of the first result
 constexpr int DEEP = 32;                                // bytes of a product's step
@@ -121,13 +119,9 @@ struct conv_next {
 #pragma unroll
         for (int deep = 0; deep < Z_DEPTH; deep += DEEP)
 #pragma unroll
-            for (int i = 0; i < BESIDE; i++) {
-                const u64 a = zc_wgmma_along(smem + panel * FIRST_BLOCK, i * BLOCK + deep), b = zc_wgmma_along(tile_of(group), deep);
-                if (deep == 0)
-                    zc_product(sum[i], a, b);
-                else
-                    zc_product(sum[i], a, b, true);
-            }
+            for (int i = 0; i < BESIDE; i++)
+                zc_panel_product(sum[i], zc_wgmma_along(smem + panel * FIRST_BLOCK, i * BLOCK + deep),
+                                 zc_wgmma_along(tile_of(group), deep), deep == 0);
         zc_wgmma_commit();
     }
     ZC_MEMBER void multiply_next(int group, int turn, int panel, next_sums &sum) const {

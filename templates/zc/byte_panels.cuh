@@ -1,7 +1,19 @@
-// Panels of 64 rows by 128 bytes, in lines of 128 as tensor maps swizzle them, by which results of steps with two products leave. What
-// is added to them lies in their place. Behind zc/gemm_quant_sm90.cuh.
+// Steps with two products of blocks of 64 channels by 64 pixels, and panels of 64 rows by 128 bytes, in lines of 128 as tensor maps
+// swizzle them, by which their results leave. What is added to them lies in their place.
+//
+// spec.h: see zc/gemm_quant_sm90.cuh; Z_WGMMA: as in zc/gemm_sm90.cuh.
 #pragma once
+#include "zc/hopper.cuh"
 #include "zc/turned_bytes.cuh"
+
+ZC_WGMMA_ALONG(zc_product, 64, ZC_WGMMA_TURNED(Z_WGMMA))
+// The same, whose first step must be known when compiling: it does not even read the sums.
+ZC_DEV void zc_panel_product(i32 (&sum)[32], u64 a, u64 b, bool first) {
+    if (first)
+        zc_product(sum, a, b);
+    else
+        zc_product(sum, a, b, true);
+}
 
 constexpr int ZC_PANEL_LINE = 128, ZC_PANEL = 64 * ZC_PANEL_LINE;
 

@@ -3,14 +3,12 @@
 // at once: each pixel is read and converted once for these. A block has a chunk of channels, whose weights it turns in shared memory to
 // [tap][channel], f32, before the kernel in front has ended where they are of the plan.
 //
-// spec.h: Z_X (type), Z_HAS_BIAS, Z_channels, the window (zc/window.cuh; kernel, stride and dilation are constants),
-// Z_W_CONSTANT (the weights are of the plan), Z_HELD (taps of a line at once), Z_EACH (channels of a thread), Z_RUN (its pixels), Z_GROUPS (threads along the
-// channels), Z_ACROSS and Z_DOWN (threads along a line and down), Z_REPEAT (tiles of a block, one below the other).
+// spec.h: Z_X (type), Z_HAS_BIAS, Z_W_CONSTANT (the weights are of the plan), Z_HELD (taps of a line at once), and what
+// zc/depth_place.cuh names; the window's kernel, stride and dilation are constants. A thread's lines are Z_DOWN apart.
 #include "zc/device.cuh"
-#include "abi/conv.h"
 #include "spec.h"
+#include "zc/depth_place.cuh"
 #include "zc/fused.cuh"
-#include "zc/window.cuh"
 
 // Elements from pixel to pixel: the compiler knows them where x and y are no parts of larger tensors.
 #ifdef Z_PITCHED
@@ -19,30 +17,13 @@
 #define ZC_PIXEL_PITCH(of) Z_channels
 #endif
 
-struct zc_conv_depth {
-    static constexpr int CHANNELS = Z_GROUPS * Z_EACH, TAPS = Z_KERNEL0 * Z_KERNEL1 * Z_KERNEL2, PIECE = 8, FOUR = Z_EACH < 4 ? Z_EACH : 4;
-    static constexpr int THREADS = Z_GROUPS * Z_ACROSS * Z_DOWN;
+struct zc_conv_depth : zc_depth_place {
+    static constexpr int PIECE = 8, FOUR = Z_EACH < 4 ? Z_EACH : 4;
     static constexpr int UNROLL = Z_RUN * Z_EACH <= 8 ? Z_KERNEL1 : 1;
     typedef zc_vec<Z_X, Z_EACH> vec;
     typedef f32 taps[TAPS][CHANNELS];
 
-    const zc_conv_params &p;
-    zc_window w;
-    int chunk, slab, row, col; // where the chunk begins, and of the result: where the thread's run does, in which image
-    i64 image;
-
-    ZC_MEMBER zc_conv_depth(const zc_conv_params &p) : p(p), w(zc_window_of(p)) {
-        const int chunks = (int)(Z_channels / CHANNELS), across = (w.out[2] + Z_ACROSS * Z_RUN - 1) / (Z_ACROSS * Z_RUN);
-        const int down = (w.out[1] + Z_DOWN * Z_REPEAT - 1) / (Z_DOWN * Z_REPEAT);
-        const int tile = (int)blockIdx.x / chunks, rest = tile / across, run = (int)threadIdx.x / Z_GROUPS;
-        const int plane = rest / down;
-        chunk = ((int)blockIdx.x - tile * chunks) * CHANNELS;
-        image = plane / w.out[0];
-        slab = plane - (int)image * w.out[0];
-        col = ((tile - rest * across) * Z_ACROSS + run % Z_ACROSS) * Z_RUN;
-        row = (rest - plane * down) * (Z_DOWN * Z_REPEAT) + run / Z_ACROSS;
-    }
-    ZC_MEMBER int channel() const { return (int)threadIdx.x % Z_GROUPS * Z_EACH; } // in the chunk
+    using zc_depth_place::zc_depth_place;
 
     ZC_MEMBER void load_taps(taps &out) const {
         const Z_X *const from = (const Z_X *)p.w + (i64)chunk * TAPS;
@@ -104,7 +85,7 @@ struct zc_conv_depth {
 #pragma unroll
         for (int r = 0; r < Z_RUN; r++) {
             if (col + r >= w.out[2]) return;
-            const i64 pixel = ((image * w.out[0] + slab) * w.out[1] + row) * w.out[2] + col + r;
+            const i64 pixel = pixel_at(row, col + r);
             zc_fused_cells<Z_EACH> cells;
             f32 v[Z_EACH];
             vec out;
@@ -155,7 +136,7 @@ ZC_KERNEL_OF(0, Z_GROUPS * Z_ACROSS * Z_DOWN)(const __grid_constant__ zc_conv_pa
 #endif
     zc_sync();
     for (int i = 0; i < Z_REPEAT; i++) {
-        const int row = block.row + i * Z_DOWN;
+        const int row = block.top + block.down + i * Z_DOWN;
         if (row < block.w.out[1]) block.windows(taps, row);
     }
 }

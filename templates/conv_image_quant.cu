@@ -24,24 +24,12 @@
 #include "abi/conv_image_quant.h"
 #include "spec.h"
 #include "zc/fused.cuh"
-#include "zc/quantised.cuh"
+#include "zc/quant_channel.cuh"
 #include "zc/window.cuh"
 #if Z_TEAM > 1
 #include "zc/hopper.cuh"
 ZC_WGMMA_ALONG(zc_image_product, Z_TEAM_CHANNELS, Z_WGMMA)
 #endif
-
-// How a channel's sums become bytes; more: see zc_wide and zc_whole. zero: of its weights.
-struct alignas(Z_W_ZERO ? 8 : 16) zc_image_channel {
-#if Z_WHOLES
-    zc_whole_scale<Z_WHOLES> by;
-#else
-    f64 scale, more;
-#endif
-#if Z_W_ZERO
-    i32 zero;
-#endif
-};
 
 struct zc_conv_image_quant {
     static constexpr int THREADS = Z_WARPS * 32, PIXEL = 4, QUAD = 16, PIECE = 8; // bytes of one pixel, of four; channels
@@ -78,7 +66,7 @@ struct zc_conv_image_quant {
 
     const zc_conv_image_quant_params &p;
     zc_window w; // of the convolution
-    zc_image_channel *channels;
+    zc_quant_channel *channels;
     unsigned char *weights, *image, *kept;
     int team, part, strip; // of this warp; which of those that share the columns, and which columns
     int member;            // this thread, of its team
@@ -91,7 +79,7 @@ struct zc_conv_image_quant {
 #endif
         weights = smem;
         image = weights + WEIGHTS;
-        channels = (zc_image_channel *)(image + IMAGE);
+        channels = (zc_quant_channel *)(image + IMAGE);
         kept = (unsigned char *)(channels + CHANNELS) + team * SIDE * KEPT;
         part = team % Z_PARTS;
         strip = team / Z_PARTS;
@@ -139,27 +127,9 @@ struct zc_conv_image_quant {
         return (i32)sum;
     }
     ZC_MEMBER void load_channels() const {
-        const f64 xs = (f64)zc_load_factor<Z_XS>(p.x_scale, 0), ys = (f64)zc_load_factor<Z_YS>(p.y_scale, 0);
-        const i32 x_zero = (i32)zc_load_factor<Z_X>(p.x_zero, 0);
-        for (int i = threadIdx.x; i < CHANNELS; i += THREADS) {
-            channels[i] = {};
-            if (i >= Z_OUT) continue;
-            const i32 zero = Z_W_ZERO ? (i32)zc_load_factor<Z_W>(p.w_zero, i * p.w_zero_step) : 0;
-            const i32 less = x_zero * (weights_of(i) - TAPS * Z_CHANNELS * zero);
-            const i64 more = (Z_HAS_BIAS ? (i64)zc_load_factor<i32>(p.bias, i) : 0) - less;
-            const f64 scale = xs * (f64)zc_load_factor<Z_WS>(p.w_scale, i * p.w_scale_step) / ys;
-            zc_image_channel c;
-#if Z_WHOLES
-            c.by = zc_whole_scale_of<Z_WHOLES>(scale, more, (i32)zc_load_factor<Z_PLAIN>(p.y_zero, 0));
-#else
-            c.scale = zc_requant_scale(scale);
-            c.more = (f64)more - ZC_WIDE;
-#endif
-#if Z_W_ZERO
-            c.zero = zero;
-#endif
-            channels[i] = c;
-        }
+        const zc_quant_shared shared = zc_quant_share(p);
+        for (int i = threadIdx.x; i < CHANNELS; i += THREADS)
+            channels[i] = i < Z_OUT ? zc_quant_channel_of(p, shared, i, weights_of(i), TAPS * Z_CHANNELS) : zc_quant_channel();
     }
 
     ZC_MEMBER void load_constants() const {
@@ -367,33 +337,17 @@ struct zc_conv_image_quant {
     }
     // Bytes of the strip's columns, of which `left` is the first.
     ZC_MEMBER void keep(const sums &most, int left) const {
-#if !Z_WHOLES
-        const i32 zero = (i32)*(const Z_PLAIN *)p.y_zero;
-#endif
+        const i32 zero = Z_WHOLES ? 0 : (i32)*(const Z_PLAIN *)p.y_zero;
         const int lane = threadIdx.x % 32, side = member / 32 * 16;
         meet_team(); // nobody reads those of the row before
 #pragma unroll
         for (int n = 0; n < OWN; n++) {
-            const zc_image_channel c[2] = {channels[channel_of(n)], channels[channel_of(n) + 1]};
+            const zc_quant_channel c[2] = {channels[channel_of(n)], channels[channel_of(n) + 1]};
 #pragma unroll
             for (int half = 0; half < Z_EACH * 2; half++) {
                 const int col = side + half * 8 + lane / 4;
-                i32 y[2];
-#pragma unroll
-                for (int e = 0; e < 2; e++) {
-                    const i32 sum = most[half / 2 * OWN + n][half % 2 * 2 + e];
-#if Z_WHOLES
-                    y[e] = zc_whole(sum, c[e].by);
-#else
-                    y[e] = zc_requantised<Z_SMALL_SCALES>(zc_wide(sum, c[e].more), c[e].scale, zero);
-#endif
-                }
-#if Z_WHOLES
-                const u16 two = zc_upper_bytes(zc_saturated_wholes(Z_PLAIN(), y[0], y[1]));
-#else
-                const u16 two = zc_saturated(Z_PLAIN(), y[0], y[1]);
-#endif
-                *(u16 *)(kept + col * KEPT + n * 8 + lane % 4 * 2) = two;
+                const i32 *const sum = &most[half / 2 * OWN + n][half % 2 * 2];
+                *(u16 *)(kept + col * KEPT + n * 8 + lane % 4 * 2) = zc_quant_two({sum[0], sum[1]}, c, zero);
             }
         }
 #if Z_POOLS

@@ -344,15 +344,20 @@ double zc_conv_first_us(const zc_conv_work *w)
     return conv_us(w, &by_tensor_cores);
 }
 
+static bool is_by_channel(const zc_conv_work *w)
+{
+    return w->groups > 1 && w->in == 1 && w->out == 1;
+}
+
 double zc_conv_bytes_us(const zc_conv_work *w)
 {
-    return conv_us(w, &of_bytes);
+    const double us = is_by_channel(w) ? zc_conv_depth_quant_us(w) : INFINITY;
+    return us < INFINITY ? us : conv_us(w, &of_bytes);
 }
 
 double zc_conv_last_us(const zc_conv_work *w)
 {
-    const bool each = w->groups > 1 && w->in == 1 && w->out == 1;
-    const double us = each ? zc_conv_depth_us(w) : zc_conv_sm90_us(w);
+    const double us = is_by_channel(w) ? zc_conv_depth_us(w) : zc_conv_sm90_us(w);
     return us < INFINITY ? us : zc_conv_first_us(w);
 }
 

@@ -32,10 +32,11 @@ double zc_conv_last_us(const zc_conv_work *w);
 double zc_conv_sm90_us(const zc_conv_work *w);
 double zc_conv_depth_us(const zc_conv_work *w);
 
-/* Of bytes channels last: family conv, and Hopper's tensor cores, in pieces of channels; INFINITY:
- * they do not serve it. */
+/* Of bytes channels last: the families without tensor cores; Hopper's tensor cores, in pieces of
+ * channels, and those of each channel by itself; INFINITY: they do not serve it. */
 double zc_conv_bytes_us(const zc_conv_work *w);
 double zc_conv_quant_us(const zc_conv_work *w);
+double zc_conv_depth_quant_us(const zc_conv_work *w);
 /* Of a sum of the bytes of two of them as one step (QLinearConvPair). */
 double zc_conv_pair_quant_us(const zc_conv_work *first, const zc_conv_work *second);
 /* Of two of which the second one reads what the first one gives (QLinearConvChain); products of a

@@ -261,20 +261,6 @@ static const char *types_of(zc_dtype a, zc_dtype b)
     return a == b ? (a == ZC_I8 ? "s8" : "u8u8") : a == ZC_I8 ? "s8u8" : "u8s8";
 }
 
-static void put_types(zc_gen *g)
-{
-    const zc_dtype x = zc_gen_in_type(g, 0), w = zc_gen_in_type(g, ZC_IN_QLinearConv_w);
-    zc_gen_type(g, "X", x);
-    zc_gen_type(g, "W", w);
-    zc_gen_type(g, "Y", zc_gen_out_type(g, 0));
-    zc_gen_type(g, "PLAIN", zc_gen_plain_result(g));
-    zc_gen_type(g, "XS", zc_gen_in_type(g, ZC_IN_QLinearConv_x_scale));
-    zc_gen_type(g, "WS", zc_gen_in_type(g, ZC_IN_QLinearConv_w_scale));
-    zc_gen_type(g, "YS", zc_gen_in_type(g, ZC_IN_QLinearConv_y_scale));
-    zc_gen_define(g, "MMA", "zc_mma_m16n8k32_%s", types_of(x, w));
-    zc_gen_sm90_factors(g, x, w);
-}
-
 /* A window for each two lines and columns, on Hopper; no sums of windows. */
 static bool teams_fit(const zc_gen *g, const image_problem *p)
 {
@@ -299,10 +285,10 @@ zc_status zc_gen_conv_image_quant(zc_gen *g)
     zc_gen_tensor_cores(g, g->config[TEAM] == 1 ? "mma" : "wgmma", ZC_I8);
     zc_gen_image_spec(g, &p.f);
     zc_gen_define(g, "TEAM_CHANNELS", "%lld", (long long)own_of(&p, g->config[PARTS]) * 8);
-    put_types(g);
-    zc_gen_define(g, "W_ZERO", "%d", p.zeros);
-    zc_gen_define(g, "HAS_BIAS", "%d", zc_gen_in(g, ZC_IN_QLinearConv_bias) != NULL);
-    zc_gen_quant_factors(g, zc_dims_span(p.f.w.dims, 1, p.f.w.rank));
+    const zc_dtype x = zc_gen_in_type(g, 0), w = zc_gen_in_type(g, ZC_IN_QLinearConv_w);
+    zc_gen_define(g, "MMA", "zc_mma_m16n8k32_%s", types_of(x, w));
+    zc_gen_sm90_factors(g, x, w);
+    zc_gen_quant_channels(g, zc_dims_span(p.f.w.dims, 1, p.f.w.rank));
     if (zc_gen_in(g, ZC_IN_QLinearConv_w)->kind == ZC_P_CONST) zc_gen_define(g, "W_CONSTANT", "1");
     ZC_TRY(zc_gen_epilogue(g));
     zc_gen_epilogue_cells(g);

@@ -177,6 +177,20 @@ void zc_gen_quant_factors(zc_gen *g, int64_t depth)
     zc_gen_define(g, "WHOLES", "%d", zc_gen_quant_wholes(g, depth));
 }
 
+void zc_gen_quant_channels(zc_gen *g, int64_t depth)
+{
+    zc_gen_type(g, "X", zc_gen_in_type(g, ZC_IN_QLinearConv_x));
+    zc_gen_type(g, "W", zc_gen_in_type(g, ZC_IN_QLinearConv_w));
+    zc_gen_type(g, "Y", zc_gen_out_type(g, 0));
+    zc_gen_type(g, "PLAIN", zc_gen_plain_result(g));
+    zc_gen_type(g, "XS", zc_gen_in_type(g, ZC_IN_QLinearConv_x_scale));
+    zc_gen_type(g, "WS", zc_gen_in_type(g, ZC_IN_QLinearConv_w_scale));
+    zc_gen_type(g, "YS", zc_gen_in_type(g, ZC_IN_QLinearConv_y_scale));
+    zc_gen_define(g, "W_ZERO", "%d", zc_gen_zero_point(g, ZC_IN_QLinearConv_w_zero));
+    zc_gen_define(g, "HAS_BIAS", "%d", zc_gen_in(g, ZC_IN_QLinearConv_bias) != NULL);
+    zc_gen_quant_factors(g, depth);
+}
+
 /* Has a result of the step a zero point? */
 static bool has_zero_y(const zc_gen *g)
 {

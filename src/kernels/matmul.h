@@ -121,6 +121,9 @@ int zc_gen_quant_wholes(const zc_gen *g, int64_t depth);
 /* Z_SCALES_CONSTANT: scales, zero points and biases are constants of the plan; Z_WHOLES: those
  * words. */
 void zc_gen_quant_factors(zc_gen *g, int64_t depth);
+/* QLinearConv: what zc/quant_channel.cuh needs, but for Z_SMALL_SCALES, for sums of so many
+ * products. */
+void zc_gen_quant_channels(zc_gen *g, int64_t depth);
 /* The header that zc/gemm_quant.cuh describes, B along the summed axis or not; may decline. */
 zc_status zc_gen_quant_spec(zc_gen *g, bool b_along_k);
 /* A sum of so many products of 8-bit numbers, each less its zero point, fits 32 bits. */

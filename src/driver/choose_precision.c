@@ -354,4 +354,5 @@ void zc_chosen_precision_fini(zc_chosen_precision *c)
 {
     if (c->is_begun) zc_arena_fini(&c->arena);
     ZC_VEC_FINI(&c->mixed.parts);
+    ZC_VEC_FINI(&c->mixed.edges);
 }

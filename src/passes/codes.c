@@ -34,7 +34,7 @@ static bool is_in_range(const zc_tensor *w)
 
 bool zc_codable_of(const zc_graph *g, const zc_node *n, zc_scalable *out)
 {
-    const bool conv = zc_convolution_of(g, n, out);
+    const bool conv = zc_whole_convolution_of(g, n, out);
     if (!conv && (!zc_product_of(g, n, out) || out->alpha != 1)) return false;
     const zc_tensor *w = zc_known(g, out->w);
     return w && w->dtype == ZC_F32 && (conv || w->rank == 2) && is_in_range(w) &&

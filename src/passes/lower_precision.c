@@ -511,6 +511,7 @@ static zc_status join_quantised(zc_pass *p, const zc_mixed *m)
 {
     ZC_TRY(RUN_AGAIN(p, opt_bytes));
     ZC_TRY(RUN_AGAIN(p, opt_integers));
+    ZC_TRY(RUN_AGAIN(p, opt_dce)); /* what it leaves would count as readers */
     if (!m->emulate) return RUN_AGAIN(p, opt_scaled);
     return zc_pass_on_cpu(p) ? ZC_OK : RUN_AGAIN(p, opt_fold);
 }

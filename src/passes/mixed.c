@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "op/nhwc.h"
 #include "op/work.h"
 #include "passes/cost.h"
 #include "passes/precision_rules.h"
@@ -130,6 +131,24 @@ static double bytes_of(const zc_node *n, const zc_work *w, const zc_precision_pa
     return beside > 0 ? beside : 0;
 }
 
+/* Does it work on bytes as on floats, where they are a convolution's? */
+static bool has_bytes(const finder *f, const zc_node *n)
+{
+    switch (n->op) {
+    case ZC_OP_Conv:
+    case ZC_OP_Relu:
+    case ZC_OP_Clip:
+    case ZC_OP_Add:
+    case ZC_OP_Concat:
+    case ZC_OP_AveragePool:
+    case ZC_OP_GlobalAveragePool:
+    case ZC_OP_ReduceMean:
+        return true;
+    default:
+        return zc_only_chooses(f->g, n);
+    }
+}
+
 static zc_status describe(finder *f, const zc_node *n, uint32_t number)
 {
     zc_precision_part *part = &f->m->parts.data[number - 1];
@@ -142,9 +161,23 @@ static zc_status describe(finder *f, const zc_node *n, uint32_t number)
     zc_work work = zc_work_of(zc_op_get(n->op), n->attrs, n->nin, all, n->nout, all + n->nin);
     free(all);
     part->bytes += bytes_of(n, &work, part);
+    if (!has_bytes(f, n)) part->wide += work.bytes_in + work.bytes_out;
     part->operations += work.operations > 0 ? work.operations : 0;
     part->weights += weights_of(f, n);
     return ZC_OK;
+}
+
+/* May what makes v give it 8 bits to a convolution? */
+static bool is_of_convolutions(const finder *f, zc_vid v)
+{
+    const zc_vid x = zc_chosen_from(f->g, v);
+    const zc_nid made = zc_producer(f->g, x);
+    const zc_node *maker = made ? zc_node_at(f->g, made) : NULL;
+    if (!maker) return false;
+    if (maker->op != ZC_OP_Concat) return maker->op == ZC_OP_Conv || zc_precision_pointwise(maker);
+    for (int i = 0; i < maker->nin; i++)
+        if (!is_of_convolutions(f, maker->in[i])) return false;
+    return true;
 }
 
 /* Bytes of the first operand, unless what makes it may as well give it 8 bits. What else reads a
@@ -154,10 +187,25 @@ static double conversion_of(const finder *f, const zc_node *n)
     const bool conv = n->op == ZC_OP_Conv;
     const zc_vid x = conv ? zc_chosen_from(f->g, n->in[0]) : n->in[0];
     const zc_nid made = zc_producer(f->g, x);
-    const zc_node *maker = made ? zc_node_at(f->g, made) : NULL;
-    bool joins = maker && (conv || f->uses[x] == 1) &&
-                 (zc_precision_pointwise(maker) || (conv && maker->op == ZC_OP_Conv));
+    bool joins = conv ? is_of_convolutions(f, x)
+                      : made && f->uses[x] == 1 && zc_precision_pointwise(zc_node_at(f->g, made));
     return joins ? 0 : (double)zc_cost_bytes(&zc_val(f->g, x)->type);
+}
+
+static zc_status describe_edges(finder *f, const zc_node *n, uint32_t number)
+{
+    for (int i = 0; i < n->nin; i++) {
+        const uint32_t from = part_of_value(f, n->in[i]);
+        if (!from || from == number) continue;
+        const zc_precision_edge edge = {.from = from - 1,
+                                        .to = number - 1,
+                                        .value = n->in[i],
+                                        .bytes =
+                                            (double)zc_cost_bytes(&zc_val(f->g, n->in[i])->type),
+                                        .joins = n->op == ZC_OP_Concat};
+        if (!ZC_VEC_PUSH(&f->m->edges, edge)) return no_memory(f);
+    }
+    return ZC_OK;
 }
 
 static zc_status describe_codes(const finder *f, const zc_scalable *s, zc_precision_part *part)
@@ -183,6 +231,16 @@ static zc_status describe_prunes(const finder *f, const zc_scalable *s, zc_preci
     return part->prunes ? ZC_OK : no_memory(f);
 }
 
+/* The sums of node n as bytes. */
+static void describe_sums(const finder *f, const zc_node *n, const zc_scalable *s,
+                          zc_precision_part *part)
+{
+    const bool conv = n->op == ZC_OP_Conv;
+    part->depth = zc_weights_of(f->g, s).depth;
+    part->taps = conv ? part->depth / zc_val(f->g, s->w)->type.dims[1].k : 1;
+    part->each = conv && zc_conv_groups(n->op, n->attrs) > 1;
+}
+
 static zc_status begin_part(finder *f, const zc_node *n)
 {
     zc_precision_part part = {.is_product = zc_precision_is_product(n->op),
@@ -195,7 +253,7 @@ static zc_status begin_part(finder *f, const zc_node *n)
     part.quantises = !f->inside && zc_quantisable_of(f->g, n, &s);
     part.spans = part.quantises && n->op == ZC_OP_Conv ? ZC_SPANS : part.quantises || part.scales;
     if (part.spans) part.conversion = conversion_of(f, n);
-    if (part.quantises) part.depth = zc_weights_of(f->g, &s).depth;
+    if (part.quantises) describe_sums(f, n, &s, &part);
     if (f->m->codes && !f->inside && zc_codable_of(f->g, n, &s))
         ZC_TRY(describe_codes(f, &s, &part));
     if (f->m->prunes && !f->inside && zc_prunable_of(f->g, n, &f->m->target, &s))
@@ -235,7 +293,9 @@ static zc_status find_node(finder *f, zc_nid id)
     } else if (rule == ZC_RULE_FOLLOW || rule == ZC_RULE_CLAMP) {
         f->of[id] = follows;
     }
-    return f->of[id] && f->describes ? describe(f, n, f->of[id]) : ZC_OK;
+    if (!f->of[id] || !f->describes) return ZC_OK;
+    ZC_TRY(describe_edges(f, n, f->of[id]));
+    return describe(f, n, f->of[id]);
 }
 
 static zc_status find_block(finder *f, const zc_block *b)

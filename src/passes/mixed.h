@@ -34,20 +34,32 @@ typedef struct zc_precision_part {
     bool scales;         /* fp8 is */
     bool quantises;      /* int8 is */
     int64_t depth;       /* products that each of its sums then has */
+    int64_t taps;        /* ... and of a convolution's window, each over the channels of a group */
+    bool each;           /* ... which is one by itself, of several */
     int spans;           /* of these, from the first on, types of 8 bits need to know */
     const char *no_span; /* why the samples give none that bytes can hold; NULL: they do */
     int no_span_of;      /* which */
     double conversion;   /* bytes in f32 of the operand that has to be given 8 bits by itself */
-    const char *codes;   /* the weights that int4, fp4 and w8 make codes of; NULL: there are none */
-    const char *prunes;  /* those of which sparse leaves two of four; NULL: there are none */
-    double code_bytes;   /* of either, in f32 */
-    bool packs;          /* the sizes are those of kernels that read codes */
+    double wide;        /* ... of what follows a convolution and has no bytes: int8 leaves it f32 */
+    const char *codes;  /* the weights that int4, fp4 and w8 make codes of; NULL: there are none */
+    const char *prunes; /* those of which sparse leaves two of four; NULL: there are none */
+    double code_bytes;  /* of either, in f32 */
+    bool packs;         /* the sizes are those of kernels that read codes */
     zc_code_form forms[ZC_CODED_TYPES]; /* by type */
     const char *keeps;                  /* why it is f32 from the start; NULL: it is not */
     bool keeps_result;                  /* that is of its result alone: its weights may be codes */
     double operations, bytes, weights;  /* in f32, as zc_work_of counts; a size that is not known
                                            counts ZC_COST_DIM. weights: bytes of constants */
 } zc_precision_part;
+
+/* A value that one part makes and another one reads, or joins to what that makes (Concat); bytes:
+ * in f32. */
+typedef struct zc_precision_edge {
+    size_t from, to;
+    zc_vid value;
+    double bytes;
+    bool joins;
+} zc_precision_edge;
 
 /* Of the part's values in memory, on a GPU or not. */
 zc_dtype zc_precision_dtype(zc_precision_type t, const zc_precision_part *part, bool gpu);
@@ -84,6 +96,7 @@ typedef struct zc_mixed {
     int64_t group;                   /* weights that share a scale; 0: of each part what is best */
     zc_arena *arena;                 /* of the names in `parts` */
     ZC_VEC(zc_precision_part) parts; /* the pass describes them when there are none yet */
+    ZC_VEC(zc_precision_edge) edges; /* ... and what they read of each other */
 } zc_mixed;
 
 /* Numbers the parts; *of: by node, its part's number, from 1, or 0. The caller frees *of, also

@@ -98,15 +98,26 @@ static bool is_attention(const zc_graph *g, zc_vid v)
                     (node->op == ZC_OP_MatMul && !zc_dequantised(g, node->in[0], &a)));
 }
 
+/* Is v made of bytes, or joined of what is? */
+static bool is_of_bytes(const zc_graph *g, zc_vid v)
+{
+    const zc_nid made = zc_producer(g, v);
+    const zc_node *join =
+        made && zc_node_at(g, made)->op == ZC_OP_Concat ? zc_node_at(g, made) : NULL;
+    zc_quantised b;
+    quanta q;
+    for (int i = 0; join && i < join->nin; i++)
+        if (!is_of_bytes(g, join->in[i])) return false;
+    return join || quanta_before(g, v, &b, &q);
+}
+
 /* May quantisation come before node m? What drops elements is only worth it where they are bytes
  * already. */
 static bool goes_behind(const zc_graph *g, zc_nid m)
 {
     const zc_node *node = zc_node_at(g, m);
-    zc_quantised b;
-    quanta q;
     return zc_only_chooses(g, node) && !is_attention(g, node->in[0]) &&
-           (zc_only_moves(node->op) || quanta_before(g, node->in[0], &b, &q));
+           (zc_only_moves(node->op) || is_of_bytes(g, node->in[0]));
 }
 
 static bool visit(zc_graph *g, zc_nid n, void *user);

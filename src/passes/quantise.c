@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cpu/integer.h"
+#include "op/nhwc.h"
 #include "passes/quantised.h"
 
 /* Weights are within [-127, 127]; a bias that is larger than so many sums' units has larger ones.
@@ -13,11 +14,14 @@ enum { U8_MAX = 255, I8_MAX = 127, BIAS_MAX = 1 << 28 };
 
 /* ---- which ---- */
 
+/* Of one group, or of each channel by itself. */
 static bool is_convolution(const zc_graph *g, const zc_node *n, zc_scalable *s)
 {
     if (!zc_convolution_of(g, n, s)) return false;
-    const zc_tensor *bias = zc_known(g, s->bias);
-    return !s->bias || (bias && bias->dtype == ZC_F32 && zc_is_finite(bias));
+    const int64_t groups = zc_conv_groups(n->op, n->attrs);
+    const zc_tensor *bias = zc_known(g, s->bias), *w = zc_known(g, s->w);
+    return (groups == 1 || (groups == w->dims[0] && w->dims[1] == 1)) &&
+           (!s->bias || (bias && bias->dtype == ZC_F32 && zc_is_finite(bias)));
 }
 
 bool zc_quantisable_of(const zc_graph *g, const zc_node *n, zc_scalable *out)

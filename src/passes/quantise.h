@@ -9,9 +9,9 @@
 #include "passes/mixed.h"
 #include "passes/scaled.h"
 
-/* Is node n a convolution of one group (bytes of several are slow everywhere) or a product, of f32
- * and constant weights, whose sums of integers fit 32 bits? A convolution's weights are rows
- * (along_k), its bias is constant. */
+/* Is node n a convolution of one group, or of each channel by itself (bytes of other groups are
+ * slow everywhere), or a product, of f32 and constant weights, whose sums of integers fit 32 bits?
+ * A convolution's weights are rows (along_k), its bias is constant. */
 bool zc_quantisable_of(const zc_graph *g, const zc_node *n, zc_scalable *out);
 
 typedef struct zc_quanta {

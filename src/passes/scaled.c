@@ -5,6 +5,7 @@
 
 #include "base/number.h"
 #include "op/kernels.h"
+#include "op/nhwc.h"
 #include "passes/quantised.h"
 #include "passes/query.h"
 
@@ -51,13 +52,18 @@ zc_weights zc_weights_of(const zc_graph *g, const zc_scalable *s)
 
 bool zc_convolution_of(const zc_graph *g, const zc_node *n, zc_scalable *s)
 {
-    if (n->op != ZC_OP_Conv || ((const zc_attrs_Conv *)n->attrs)->group != 1) return false;
+    if (n->op != ZC_OP_Conv) return false;
     *s = (zc_scalable){.x = n->in[ZC_IN_Conv_x],
                        .w = n->in[ZC_IN_Conv_w],
                        .bias = zc_node_in(n, ZC_IN_Conv_bias),
                        .along_k = true,
                        .alpha = 1};
     return zc_known(g, s->w) && zc_known(g, s->w)->rank >= 3;
+}
+
+bool zc_whole_convolution_of(const zc_graph *g, const zc_node *n, zc_scalable *s)
+{
+    return zc_convolution_of(g, n, s) && zc_conv_groups(n->op, n->attrs) == 1;
 }
 
 bool zc_scaled_conv_fits(const zc_tensor *w)
@@ -73,7 +79,7 @@ static bool fits_product(const zc_graph *g, const zc_scalable *s, const zc_tenso
 
 bool zc_scalable_of(const zc_graph *g, const zc_node *n, zc_scalable *out)
 {
-    const bool conv = zc_convolution_of(g, n, out);
+    const bool conv = zc_whole_convolution_of(g, n, out);
     if (!conv && !zc_product_of(g, n, out)) return false;
     const zc_tensor *w = zc_known(g, out->w);
     return zc_val(g, out->x)->type.dtype == ZC_F32 && w && w->dtype == ZC_F32 &&

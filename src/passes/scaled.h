@@ -36,8 +36,9 @@ double zc_column_limit(const zc_scalable *s, const zc_weights *w, int64_t c);
 
 /* Is node n a product by a matrix, plus a row or nothing? */
 bool zc_product_of(const zc_graph *g, const zc_node *n, zc_scalable *out);
-/* Is node n a convolution of one group, of constant weights? */
+/* Is node n a convolution of constant weights, of any number of groups? Of one? */
 bool zc_convolution_of(const zc_graph *g, const zc_node *n, zc_scalable *out);
+bool zc_whole_convolution_of(const zc_graph *g, const zc_node *n, zc_scalable *out);
 /* Has a convolution of e4m3 by these weights a kernel on Hopper? */
 bool zc_scaled_conv_fits(const zc_tensor *w);
 /* Is node n a product of f32, whose sizes are certain, or a convolution for which there is a kernel

@@ -25,14 +25,32 @@ static const chip *chip_of(int arch)
 }
 
 /* Shorter sums of bytes take longer than those of f32 on a core with AVX2, as each has to be scaled
- * and rounded: those of a convolution, which become bytes at once, and those of a product. */
+ * and rounded: those of a convolution, which become bytes at once, and those of a product. So do
+ * all those of channels by themselves. */
 enum { CPU_CONV_DEPTH = 64, CPU_PRODUCT_DEPTH = 256 };
+
+static bool is_deep(const zc_precision_part *part)
+{
+    return !part->each && part->depth >= (part->is_product ? CPU_PRODUCT_DEPTH : CPU_CONV_DEPTH);
+}
+
+/* On a GPU each tap of a window has lines of 128 bytes. Where channels are less than half of one,
+ * f16, whose lines are as long, is the faster one, unless the tap is the only one, or a kernel of
+ * images or of each channel by itself takes them: an eighth of f16's speed (bench/NOTES.md). */
+enum { GPU_IMAGE = 4, GPU_CHANNELS = 64, GPU_SLOWER = 8 };
+
+static bool fills_lines(const zc_precision_part *part)
+{
+    const int64_t channels = part->depth / part->taps;
+    return part->taps == 1 || channels <= GPU_IMAGE || channels >= GPU_CHANNELS;
+}
 
 static double speed_of_bytes(const chip *c, const zc_precision_part *part)
 {
     const double fast = part->is_product ? c->int8 : c->int8_conv;
-    if (c->arch != CPU) return !part->is_product || part->scales ? fast : 0;
-    return part->depth >= (part->is_product ? CPU_PRODUCT_DEPTH : CPU_CONV_DEPTH) ? fast : 0;
+    if (c->arch == CPU) return is_deep(part) ? fast : 0;
+    if (part->is_product) return part->scales ? fast : 0;
+    return fills_lines(part) ? fast : fmin(fast, c->f16 / GPU_SLOWER);
 }
 
 /* 0: there are no kernels, or none that is fast. */
@@ -92,6 +110,9 @@ static double conversion(const chip *c, const zc_precision_part *part, zc_precis
     return (zc_dtype_bits(dtype) + 8) / 32.0;
 }
 
+/* Of a step by itself (bench/NOTES.md). */
+#define STEP 3e-6
+
 static double seconds(const chip *c, const zc_precision_part *part, zc_precision_type type)
 {
     const double fast = speed(c, part, type);
@@ -110,6 +131,14 @@ double zc_precision_us(const zc_precision_chips *c, const zc_precision_part *par
 {
     double most = seconds(chip_at(c, 0), part, type);
     for (int i = 1; i < c->narchs; i++) most = fmax(most, seconds(chip_at(c, i), part, type));
+    return most * 1e6;
+}
+
+double zc_precision_crossing_us(const zc_precision_chips *c, double bytes)
+{
+    double most = 0;
+    for (int i = 0; i == 0 || i < c->narchs; i++)
+        most = fmax(most, STEP + bytes * (16 + 8) / 32 / chip_at(c, i)->bytes);
     return most * 1e6;
 }
 

@@ -14,6 +14,9 @@ typedef struct zc_precision_chips {
 /* Microseconds on the slowest. */
 double zc_precision_us(const zc_precision_chips *c, const zc_precision_part *part,
                        zc_precision_type type);
+/* Microseconds of a step that makes bytes of a value in 16 bits, or the other way round; bytes: in
+ * f32. */
+double zc_precision_crossing_us(const zc_precision_chips *c, double bytes);
 /* Is the part faster in this type than in f32, as far as is known, and than in f16, if that is what
  * its values have without codes, or might have instead of int8 (half)? */
 bool zc_precision_faster(const zc_precision_chips *c, const zc_precision_part *part,

@@ -77,15 +77,30 @@ static zc_status check_group(const search *s, const zc_precision_part *part, zc_
                    (long long)s->m->group, (long long)part->forms[type].group);
 }
 
+static zc_precision_type half_of(const search *s)
+{
+    return s->p->allowed[ZC_PRECISION_f16] ? ZC_PRECISION_f16 : ZC_PRECISION_bf16;
+}
+
+/* Types to start at, in s->types. */
+static zc_status put_starts(search *s)
+{
+    const zc_precision_type half = half_of(s);
+    for (size_t i = 0; i < s->m->parts.len; i++) s->types[i] = suited(s, &s->m->parts.data[i], 0);
+    if (!s->p->chips.narchs || !s->p->allowed[ZC_PRECISION_int8] || !s->p->allowed[half])
+        return ZC_OK;
+    return zc_precision_regions(s->p, s->m, half, s->types) ? ZC_OK : no_memory(s);
+}
+
 static zc_status start(search *s)
 {
     size_t n = s->m->parts.len;
     s->order = zc_calloc(n + 1, sizeof *s->order);
     s->types = zc_calloc(n + 1, sizeof *s->types);
     if (!s->order || !s->types) return no_memory(s);
+    ZC_TRY(put_starts(s));
     for (size_t i = 0; i < n; i++) {
-        zc_precision_choice_of c = {.alone = -1};
-        c.from = c.type = suited(s, &s->m->parts.data[i], 0);
+        zc_precision_choice_of c = {.from = s->types[i], .type = s->types[i], .alone = -1};
         ZC_TRY(check_group(s, &s->m->parts.data[i], c.from));
         if (!ZC_VEC_PUSH(&s->found->parts, c)) return no_memory(s);
         if (c.from != ZC_PRECISION_f32) s->order[s->count++] = i;
@@ -321,7 +336,7 @@ static zc_status raise(search *s, const zc_precision_error *exact)
 {
     size_t raised;
     zc_precision_error best = *exact;
-    zc_precision_type half = s->p->allowed[ZC_PRECISION_f16] ? ZC_PRECISION_f16 : ZC_PRECISION_bf16;
+    const zc_precision_type half = half_of(s);
     if (s->left_range) {
         ZC_TRY(try_split(s, 0, s->groups.len, AS_STARTED, &s->found->error));
         if (keeps_bound(s, &s->found->error)) return ZC_OK;

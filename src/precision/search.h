@@ -1,7 +1,8 @@
 /* Which type each part of a graph gets, so that the error at the outputs keeps a bound.
  *
- * 1. Every part starts at the cheapest allowed type that is faster; sensitive ones at f32, and
- *    those that make an output at f32 or weights of codes.
+ * 1. Every part starts at the cheapest allowed type that is faster, on a GPU convolutions of int8
+ *    and of 16 bits by regions; sensitive ones at f32, and those that make an output at f32 or
+ *    weights of codes.
  * 2. Sensitivity: neighbouring parts in groups, each group alone in its types and all else in f32;
  *    the worst groups are split and measured again, down to single parts.
  * 3. The worst groups are raised to f32: as few as keep the bound, found by bisection.
@@ -71,6 +72,13 @@ void zc_precision_found_fini(zc_precision_found *f);
 /* Is the type allowed, and something to the part, however fast? */
 bool zc_precision_applies(const zc_precision_params *p, const zc_precision_part *part,
                           zc_precision_type type);
+
+/* ---- regions.c ---- */
+
+/* Types that parts start at, by part: convolutions that may be int8 or `half` get what makes all of
+ * them fastest together, with what stands between those of both. false: no memory. */
+bool zc_precision_regions(const zc_precision_params *p, const zc_mixed *m, zc_precision_type half,
+                          zc_precision_type *types);
 
 /* ---- report.c ---- */
 

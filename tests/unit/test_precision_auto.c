@@ -329,6 +329,7 @@ static bool is_int8_faster(const int *archs, int narchs, bool product, int64_t d
                                     .quantises = true,
                                     .scales = product,
                                     .depth = depth,
+                                    .taps = 1,
                                     .operations = 1e9,
                                     .bytes = 1e6};
     return zc_precision_faster(&chips, &part, ZC_PRECISION_int8, true);
@@ -399,20 +400,96 @@ static void test_where_int8_is_faster(void **state)
     assert_false(is_int8_faster(both, 2, true, 4096));
     assert_false(is_int8_faster(&sm_80, 1, false, 64));
     assert_false(is_int8_faster(both, 2, false, 64));
+    const zc_precision_chips cpu = {NULL, 0};
+    const zc_precision_part each = {
+        .quantises = true, .each = true, .depth = 81, .taps = 81, .operations = 1e9, .bytes = 1e6};
+    assert_false(zc_precision_faster(&cpu, &each, ZC_PRECISION_int8, true));
 }
 
-/* On Hopper a convolution of bytes is slower than one of f16, whatever takes its time, but faster
- * than one of f32. */
+/* On Hopper a convolution of bytes is faster than one of f16 whatever takes its time, but for
+ * windows of few channels, which are faster than those of f32. */
 static void test_where_int8_convolutions_are_faster(void **state)
 {
+    static const struct {
+        int64_t channels, taps;
+        bool faster;
+    } all[] = {{256, 9, true}, {64, 9, true}, {63, 9, false}, {5, 9, false}, {4, 49, true},
+               {1, 9, true},   {16, 1, true}, {512, 1, true}, {16, 2, false}};
     const zc_precision_chips chips = {&hopper, 1};
     (void)state;
-    for (double operations = 1e6; operations < 1e13; operations *= 10) {
-        const zc_precision_part part = {.quantises = true, .operations = operations, .bytes = 1e6};
-        assert_false(zc_precision_faster(&chips, &part, ZC_PRECISION_int8, true));
-        assert_true(zc_precision_faster(&chips, &part, ZC_PRECISION_int8, false));
-        assert_true(zc_precision_faster(&chips, &part, ZC_PRECISION_f16, true));
+    for (size_t i = 0; i < ZC_COUNTOF(all); i++)
+        for (double operations = 1e6; operations < 1e13; operations *= 10) {
+            const zc_precision_part part = {.quantises = true,
+                                            .depth = all[i].channels * all[i].taps,
+                                            .taps = all[i].taps,
+                                            .operations = operations,
+                                            .bytes = 1e6};
+            assert_int_equal(zc_precision_faster(&chips, &part, ZC_PRECISION_int8, true),
+                             all[i].faster);
+            assert_true(zc_precision_faster(&chips, &part, ZC_PRECISION_int8, false));
+            assert_true(zc_precision_faster(&chips, &part, ZC_PRECISION_f16, true));
+        }
+}
+
+/* A chain of convolutions, of wide windows but for `narrow`, of which each reads the one before. */
+static void make_chain(zc_mixed *m, size_t count, size_t narrow, double wide, double narrow_bytes)
+{
+    *m = (zc_mixed){0};
+    for (size_t i = 0; i < count; i++) {
+        const double bytes = i == narrow ? narrow_bytes : wide;
+        const zc_precision_part part = {.names = "Conv",
+                                        .quantises = true,
+                                        .depth = i == narrow ? 9 * 16 : 9 * 256,
+                                        .taps = 9,
+                                        .operations = 60 * bytes,
+                                        .bytes = bytes};
+        const zc_precision_edge edge = {
+            .from = i - 1, .to = i, .value = (zc_vid)(i + 1), .bytes = wide / 8};
+        assert_true(ZC_VEC_PUSH(&m->parts, part));
+        if (i) assert_true(ZC_VEC_PUSH(&m->edges, edge));
     }
+}
+
+/* The number of int8 among the chain's parts. */
+static size_t chosen_int8(size_t count, size_t narrow, double bytes, double narrow_bytes,
+                          bool *narrow_too)
+{
+    enum { MOST = 8 }; /* a norm among them */
+    zc_precision_type types[MOST];
+    const zc_precision_params p = {
+        .allowed =
+            {[ZC_PRECISION_int8] = true, [ZC_PRECISION_f16] = true, [ZC_PRECISION_f32] = true},
+        .chips = {&hopper, 1}};
+    zc_mixed m;
+    size_t n = 0;
+    make_chain(&m, count, narrow, bytes, narrow_bytes);
+    const zc_precision_part norm = {.names = "LayerNormalization", .bytes = bytes}; /* never int8 */
+    assert_true(ZC_VEC_PUSH(&m.parts, norm));
+    types[count] = ZC_PRECISION_f16;
+    for (size_t i = 0; i < count; i++) types[i] = ZC_PRECISION_f16;
+    assert_true(zc_precision_regions(&p, &m, ZC_PRECISION_f16, types));
+    for (size_t i = 0; i < count; i++) n += types[i] == ZC_PRECISION_int8;
+    *narrow_too = narrow < count && types[narrow] == ZC_PRECISION_int8;
+    ZC_VEC_FINI(&m.parts);
+    ZC_VEC_FINI(&m.edges);
+    return n;
+}
+
+/* Wide ones are int8 where they take long, and none where all are short; a narrow one between them
+ * is f16 if that gains more than two steps take, and int8 as its neighbours if it is short. */
+static void test_convolutions_of_bytes_by_regions(void **state)
+{
+    enum { NONE = 9 };
+    bool narrow;
+    (void)state;
+    assert_int_equal(chosen_int8(6, NONE, 1e8, 0, &narrow), 6);
+    assert_int_equal(chosen_int8(6, NONE, 1e5, 0, &narrow), 0);
+    assert_int_equal(chosen_int8(7, 3, 1e8, 3e8, &narrow), 6);
+    assert_false(narrow);
+    assert_int_equal(chosen_int8(7, 3, 1e8, 1e7, &narrow), 7);
+    assert_true(narrow);
+    assert_int_equal(chosen_int8(1, 0, 0, 1e9, &narrow), 0);
+    assert_int_equal(chosen_int8(0, NONE, 0, 0, &narrow), 0);
 }
 
 /* ---- models ---- */
@@ -950,6 +1027,7 @@ int main(void)
         cmocka_unit_test(test_where_sparse_is_faster),
         cmocka_unit_test(test_where_int8_is_faster),
         cmocka_unit_test(test_where_int8_convolutions_are_faster),
+        cmocka_unit_test(test_convolutions_of_bytes_by_regions),
         cmocka_unit_test(test_near_values),
         cmocka_unit_test(test_large_exp),
         cmocka_unit_test(test_large_values),

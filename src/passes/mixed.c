@@ -167,16 +167,16 @@ static zc_status describe(finder *f, const zc_node *n, uint32_t number)
     return ZC_OK;
 }
 
-/* May what makes v give it 8 bits to a convolution? */
-static bool is_of_convolutions(const finder *f, zc_vid v)
+/* May what makes v give it 8 bits to a convolution? left: values that are looked at. */
+static bool is_of_convolutions(const finder *f, zc_vid v, int *left)
 {
     const zc_vid x = zc_chosen_from(f->g, v);
     const zc_nid made = zc_producer(f->g, x);
     const zc_node *maker = made ? zc_node_at(f->g, made) : NULL;
-    if (!maker) return false;
+    if (!maker || --*left < 0) return false;
     if (maker->op != ZC_OP_Concat) return maker->op == ZC_OP_Conv || zc_precision_pointwise(maker);
     for (int i = 0; i < maker->nin; i++)
-        if (!is_of_convolutions(f, maker->in[i])) return false;
+        if (!is_of_convolutions(f, maker->in[i], left)) return false;
     return true;
 }
 
@@ -187,7 +187,8 @@ static double conversion_of(const finder *f, const zc_node *n)
     const bool conv = n->op == ZC_OP_Conv;
     const zc_vid x = conv ? zc_chosen_from(f->g, n->in[0]) : n->in[0];
     const zc_nid made = zc_producer(f->g, x);
-    bool joins = conv ? is_of_convolutions(f, x)
+    int left = ZC_JOINED_MOST;
+    bool joins = conv ? is_of_convolutions(f, x, &left)
                       : made && f->uses[x] == 1 && zc_precision_pointwise(zc_node_at(f->g, made));
     return joins ? 0 : (double)zc_cost_bytes(&zc_val(f->g, x)->type);
 }

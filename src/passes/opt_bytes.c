@@ -98,16 +98,18 @@ static bool is_attention(const zc_graph *g, zc_vid v)
                     (node->op == ZC_OP_MatMul && !zc_dequantised(g, node->in[0], &a)));
 }
 
-/* Is v made of bytes, or joined of what is? */
-static bool is_of_bytes(const zc_graph *g, zc_vid v)
+/* Is v made of bytes, or joined of what is? left: values that are looked at, so that a join of
+ * joins ends. */
+static bool is_of_bytes(const zc_graph *g, zc_vid v, int *left)
 {
     const zc_nid made = zc_producer(g, v);
     const zc_node *join =
         made && zc_node_at(g, made)->op == ZC_OP_Concat ? zc_node_at(g, made) : NULL;
     zc_quantised b;
     quanta q;
+    if (--*left < 0) return false;
     for (int i = 0; join && i < join->nin; i++)
-        if (!is_of_bytes(g, join->in[i])) return false;
+        if (!is_of_bytes(g, join->in[i], left)) return false;
     return join || quanta_before(g, v, &b, &q);
 }
 
@@ -116,8 +118,9 @@ static bool is_of_bytes(const zc_graph *g, zc_vid v)
 static bool goes_behind(const zc_graph *g, zc_nid m)
 {
     const zc_node *node = zc_node_at(g, m);
+    int left = ZC_JOINED_MOST;
     return zc_only_chooses(g, node) && !is_attention(g, node->in[0]) &&
-           (zc_only_moves(node->op) || is_of_bytes(g, node->in[0]));
+           (zc_only_moves(node->op) || is_of_bytes(g, node->in[0], &left));
 }
 
 static bool visit(zc_graph *g, zc_nid n, void *user);

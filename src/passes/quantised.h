@@ -33,6 +33,8 @@ bool zc_only_chooses(const zc_graph *g, const zc_node *n);
 
 /* v, or what its elements are chosen from in the end. */
 zc_vid zc_chosen_from(const zc_graph *g, zc_vid v);
+/* Values that are looked at behind a Concat, whose operands may be joined, too. */
+enum { ZC_JOINED_MOST = 1024 };
 
 /* A MatMul, Gemm or Linear of what is dequantised: the first factor by one scale that is known, the
  * matrix b by one or one for each column. */

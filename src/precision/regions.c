@@ -7,7 +7,8 @@
 
 #include "precision/search.h"
 
-enum { SWEEPS_MOST = 8 };
+/* More parts are judged as one region. */
+enum { SWEEPS_MOST = 8, PARTS_MOST = 4096 };
 
 /* Microseconds that a convolution of bytes takes longer than one of f16, whatever its size, and by
  * what part of all a region of bytes has to be held to be faster: so six networks come out as they
@@ -28,7 +29,7 @@ typedef struct regions {
     bool *may;                /* ... which these are */
     bool *gives;              /* bytes, to others; work space */
     zc_precision_edge *edges; /* by value */
-    size_t *label;            /* by part: its region's number; work space */
+    size_t *region;           /* by part: another one of its region, or itself; work space */
 } regions;
 
 static int by_value(const void *a, const void *b)
@@ -78,24 +79,31 @@ static double total(const regions *r)
     return us;
 }
 
-/* Of all parts of region `number` (0: of part `alone`). */
-static void turn(const regions *r, size_t number, size_t alone)
+/* The part that stands for the region. */
+static size_t region_of(const regions *r, size_t part)
+{
+    while (r->region[part] != part) part = r->region[part] = r->region[r->region[part]];
+    return part;
+}
+
+/* Of all parts that may be int8 of the region that `part` stands for, or of this one. */
+static void turn(const regions *r, size_t part, bool region)
 {
     for (size_t i = 0; i < r->m->parts.len; i++)
-        if (number ? r->label[i] == number : i == alone)
+        if (region ? r->may[i] && region_of(r, i) == part : i == part)
             r->types[i] = r->types[i] == ZC_PRECISION_int8 ? r->half : ZC_PRECISION_int8;
 }
 
 /* They get the other type, if that takes less than so many times what all take now. */
-static bool flip(const regions *r, size_t number, size_t alone, double times, double *us)
+static bool flip(const regions *r, size_t part, bool region, double times, double *us)
 {
-    turn(r, number, alone);
+    turn(r, part, region);
     const double other = total(r);
     const bool faster = other < times * *us;
     if (faster)
         *us = other;
     else
-        turn(r, number, alone);
+        turn(r, part, region);
     return faster;
 }
 
@@ -105,40 +113,33 @@ static void sweep(const regions *r, double *us)
     for (int i = 0; i < SWEEPS_MOST && any; i++) {
         any = false;
         for (size_t part = 0; part < r->m->parts.len; part++)
-            if (r->may[part]) any = flip(r, 0, part, 1, us) || any;
+            if (r->may[part]) any = flip(r, part, false, 1, us) || any;
     }
 }
 
 /* Convolutions of bytes that read each other are one region. */
-static size_t label_regions(const regions *r)
+static void find_regions(const regions *r)
 {
-    size_t count = 0;
-    memset(r->label, 0, r->m->parts.len * sizeof *r->label);
-    for (size_t first = 0; first < r->m->parts.len; first++) {
-        if (r->label[first] || !r->may[first] || !has_bytes(r, first)) continue;
-        r->label[first] = ++count;
-        for (bool any = true; any;) {
-            any = false;
-            for (size_t i = 0; i < r->m->edges.len; i++) {
-                const zc_precision_edge *e = &r->edges[i];
-                size_t *const ends[] = {&r->label[e->from], &r->label[e->to]};
-                if (!has_bytes(r, e->from) || !has_bytes(r, e->to) || *ends[0] == *ends[1])
-                    continue;
-                if (*ends[0] != count && *ends[1] != count) continue;
-                *ends[0] = *ends[1] = count;
-                any = true;
-            }
-        }
+    for (size_t i = 0; i < r->m->parts.len; i++) r->region[i] = i;
+    for (size_t i = 0; i < r->m->edges.len; i++) {
+        const zc_precision_edge *e = &r->edges[i];
+        if (has_bytes(r, e->from) && has_bytes(r, e->to))
+            r->region[region_of(r, e->from)] = region_of(r, e->to);
     }
-    return count;
 }
 
 static void settle(const regions *r)
 {
     double us = total(r);
+    if (r->m->parts.len > PARTS_MOST) {
+        memset(r->region, 0, r->m->parts.len * sizeof *r->region); /* the first stands for all */
+        flip(r, 0, true, MARGIN, &us);
+        return;
+    }
     sweep(r, &us);
-    const size_t count = label_regions(r);
-    for (size_t number = 1; number <= count; number++) flip(r, number, 0, MARGIN, &us);
+    find_regions(r);
+    for (size_t i = 0; i < r->m->parts.len; i++)
+        if (r->may[i] && has_bytes(r, i) && region_of(r, i) == i) flip(r, i, true, MARGIN, &us);
 }
 
 static void describe(regions *r)
@@ -173,8 +174,8 @@ bool zc_precision_regions(const zc_precision_params *p, const zc_mixed *m, zc_pr
                  .may = zc_calloc(n, sizeof *r.may),
                  .gives = zc_calloc(n, sizeof *r.gives),
                  .edges = zc_calloc(m->edges.len + 1, sizeof *r.edges),
-                 .label = zc_calloc(n, sizeof *r.label)};
-    const bool ok = r.costs && r.may && r.gives && r.edges && r.label;
+                 .region = zc_calloc(n, sizeof *r.region)};
+    const bool ok = r.costs && r.may && r.gives && r.edges && r.region;
     if (ok) {
         describe(&r);
         settle(&r);
@@ -183,6 +184,6 @@ bool zc_precision_regions(const zc_precision_params *p, const zc_mixed *m, zc_pr
     free(r.may);
     free(r.gives);
     free(r.edges);
-    free(r.label);
+    free(r.region);
     return ok;
 }

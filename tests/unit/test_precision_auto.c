@@ -454,14 +454,14 @@ static void make_chain(zc_mixed *m, size_t count, size_t narrow, double wide, do
 static size_t chosen_int8(size_t count, size_t narrow, double bytes, double narrow_bytes,
                           bool *narrow_too)
 {
-    enum { MOST = 8 }; /* a norm among them */
-    zc_precision_type types[MOST];
+    zc_precision_type *types = zc_calloc(count + 1, sizeof *types); /* a norm among them */
     const zc_precision_params p = {
         .allowed =
             {[ZC_PRECISION_int8] = true, [ZC_PRECISION_f16] = true, [ZC_PRECISION_f32] = true},
         .chips = {&hopper, 1}};
     zc_mixed m;
     size_t n = 0;
+    assert_non_null(types);
     make_chain(&m, count, narrow, bytes, narrow_bytes);
     const zc_precision_part norm = {.names = "LayerNormalization", .bytes = bytes}; /* never int8 */
     assert_true(ZC_VEC_PUSH(&m.parts, norm));
@@ -470,6 +470,7 @@ static size_t chosen_int8(size_t count, size_t narrow, double bytes, double narr
     assert_true(zc_precision_regions(&p, &m, ZC_PRECISION_f16, types));
     for (size_t i = 0; i < count; i++) n += types[i] == ZC_PRECISION_int8;
     *narrow_too = narrow < count && types[narrow] == ZC_PRECISION_int8;
+    free(types);
     ZC_VEC_FINI(&m.parts);
     ZC_VEC_FINI(&m.edges);
     return n;
@@ -479,7 +480,7 @@ static size_t chosen_int8(size_t count, size_t narrow, double bytes, double narr
  * is f16 if that gains more than two steps take, and int8 as its neighbours if it is short. */
 static void test_convolutions_of_bytes_by_regions(void **state)
 {
-    enum { NONE = 9 };
+    enum { NONE = 9999, MANY = 5000 };
     bool narrow;
     (void)state;
     assert_int_equal(chosen_int8(6, NONE, 1e8, 0, &narrow), 6);
@@ -490,6 +491,8 @@ static void test_convolutions_of_bytes_by_regions(void **state)
     assert_true(narrow);
     assert_int_equal(chosen_int8(1, 0, 0, 1e9, &narrow), 0);
     assert_int_equal(chosen_int8(0, NONE, 0, 0, &narrow), 0);
+    assert_int_equal(chosen_int8(MANY, NONE, 1e8, 0, &narrow), MANY); /* one region */
+    assert_int_equal(chosen_int8(MANY, NONE, 1e5, 0, &narrow), 0);
 }
 
 /* ---- models ---- */

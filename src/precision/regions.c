@@ -128,28 +128,31 @@ static void find_regions(const regions *r)
     }
 }
 
+static void settle_as_one(const regions *r)
+{
+    double us = total(r);
+    memset(r->region, 0, r->m->parts.len * sizeof *r->region); /* the first stands for all */
+    flip(r, 0, true, MARGIN, &us);
+}
+
 static void settle(const regions *r)
 {
     double us = total(r);
-    if (r->m->parts.len > PARTS_MOST) {
-        memset(r->region, 0, r->m->parts.len * sizeof *r->region); /* the first stands for all */
-        flip(r, 0, true, MARGIN, &us);
-        return;
-    }
     sweep(r, &us);
     find_regions(r);
     for (size_t i = 0; i < r->m->parts.len; i++)
         if (r->may[i] && has_bytes(r, i) && region_of(r, i) == i) flip(r, i, true, MARGIN, &us);
 }
 
-static void describe(regions *r)
+/* begins: convolutions of 16 bits may be int8, too, and all are at first. */
+static void describe(regions *r, bool begins)
 {
     for (size_t i = 0; i < r->m->parts.len; i++) {
         zc_precision_part part = r->m->parts.data[i];
         part.conversion = 0; /* a crossing */
         r->may[i] = !part.is_product && !part.keeps &&
                     zc_precision_applies(r->p, &part, ZC_PRECISION_int8) &&
-                    (r->types[i] == ZC_PRECISION_int8 || r->types[i] == r->half);
+                    (r->types[i] == ZC_PRECISION_int8 || (begins && r->types[i] == r->half));
         if (!r->may[i]) continue;
         r->costs[i] =
             (costs){zc_precision_us(&r->p->chips, &part, r->half),
@@ -162,8 +165,8 @@ static void describe(regions *r)
     qsort(r->edges, r->m->edges.len, sizeof *r->edges, by_value);
 }
 
-bool zc_precision_regions(const zc_precision_params *p, const zc_mixed *m, zc_precision_type half,
-                          zc_precision_type *types)
+static bool decide(const zc_precision_params *p, const zc_mixed *m, zc_precision_type half,
+                   zc_precision_type *types, bool begins)
 {
     const size_t n = m->parts.len + 1;
     regions r = {.p = p,
@@ -177,8 +180,11 @@ bool zc_precision_regions(const zc_precision_params *p, const zc_mixed *m, zc_pr
                  .region = zc_calloc(n, sizeof *r.region)};
     const bool ok = r.costs && r.may && r.gives && r.edges && r.region;
     if (ok) {
-        describe(&r);
-        settle(&r);
+        describe(&r, begins);
+        if (begins && m->parts.len <= PARTS_MOST)
+            settle(&r);
+        else
+            settle_as_one(&r);
     }
     free(r.costs);
     free(r.may);
@@ -186,4 +192,16 @@ bool zc_precision_regions(const zc_precision_params *p, const zc_mixed *m, zc_pr
     free(r.edges);
     free(r.region);
     return ok;
+}
+
+bool zc_precision_regions(const zc_precision_params *p, const zc_mixed *m, zc_precision_type half,
+                          zc_precision_type *types)
+{
+    return decide(p, m, half, types, true);
+}
+
+bool zc_precision_remains(const zc_precision_params *p, const zc_mixed *m, zc_precision_type half,
+                          zc_precision_type *types)
+{
+    return decide(p, m, half, types, false);
 }

@@ -82,14 +82,18 @@ static zc_precision_type half_of(const search *s)
     return s->p->allowed[ZC_PRECISION_f16] ? ZC_PRECISION_f16 : ZC_PRECISION_bf16;
 }
 
+/* On a GPU that may have convolutions of int8 and of 16 bits. */
+static bool has_regions(const search *s)
+{
+    return s->p->chips.narchs && s->p->allowed[ZC_PRECISION_int8] && s->p->allowed[half_of(s)];
+}
+
 /* Types to start at, in s->types. */
 static zc_status put_starts(search *s)
 {
-    const zc_precision_type half = half_of(s);
     for (size_t i = 0; i < s->m->parts.len; i++) s->types[i] = suited(s, &s->m->parts.data[i], 0);
-    if (!s->p->chips.narchs || !s->p->allowed[ZC_PRECISION_int8] || !s->p->allowed[half])
-        return ZC_OK;
-    return zc_precision_regions(s->p, s->m, half, s->types) ? ZC_OK : no_memory(s);
+    if (!has_regions(s)) return ZC_OK;
+    return zc_precision_regions(s->p, s->m, half_of(s), s->types) ? ZC_OK : no_memory(s);
 }
 
 static zc_status start(search *s)
@@ -349,6 +353,27 @@ static zc_status raise(search *s, const zc_precision_error *exact)
     return ZC_OK;
 }
 
+/* Convolutions of int8 between raised ones. */
+static zc_status look_at_remains(search *s)
+{
+    zc_precision_error e;
+    bool any = false;
+    if (!has_regions(s)) return ZC_OK;
+    take_types(s);
+    if (!zc_precision_remains(s->p, s->m, half_of(s), s->types)) return no_memory(s);
+    for (size_t i = 0; i < s->count; i++) any |= s->types[s->order[i]] != choice(s, i)->type;
+    if (!any) return ZC_OK;
+    ZC_TRY(measure(s, bound(s), &e));
+    if (!keeps_bound(s, &e)) return ZC_OK;
+    for (size_t i = 0; i < s->count; i++) {
+        zc_precision_choice_of *c = choice(s, i);
+        c->remained = s->types[s->order[i]] != c->type;
+        c->type = s->types[s->order[i]];
+    }
+    s->found->error = e;
+    return ZC_OK;
+}
+
 /* Some more points between the start and f32. */
 static zc_status measure_front(search *s)
 {
@@ -396,10 +421,12 @@ static zc_status run(search *s)
     ZC_TRY(measure(s, bound(s), &first));
     bool holds = keeps_bound(s, &first);
     ZC_TRY(find_sensitivity(s, !holds));
-    if (holds)
+    if (holds) {
         s->found->error = first;
-    else
+    } else {
         ZC_TRY(raise(s, &exact));
+        ZC_TRY(look_at_remains(s));
+    }
     return s->p->wants_front ? measure_front(s) : ZC_OK;
 }
 

@@ -8,7 +8,8 @@
  * 3. The worst groups are raised to f32: as few as keep the bound, found by bisection.
  * 4. Of these, the least sensitive that were int4 or fp4 become w8, of the rest those that were
  *    int4, fp4, w8, int8, fp8 or sparse become f16 or bf16, and of the rest the least sensitive
- *    products tf32, where that is allowed, as many as keep it.
+ *    products tf32, where that is allowed, as many as keep it. Convolutions that remain int8 become
+ *    f16 or bf16 where they gain nothing any more among those.
  *
  * No more than ZC_PRECISION_MEASURES_MAX runs of the graph on all samples, whatever its size. The
  * same measurements give the same types. */
@@ -48,6 +49,7 @@ typedef struct zc_precision_choice_of {
     zc_precision_type from, type; /* at the start, and in the end */
     double alone;     /* error of its group by itself, as it started; -1: not measured */
     uint32_t grouped; /* parts in its group */
+    bool remained;    /* of int8, when others had been raised */
 } zc_precision_choice_of;
 
 /* One set of types that was measured. */
@@ -78,6 +80,10 @@ bool zc_precision_applies(const zc_precision_params *p, const zc_precision_part 
 /* Types that parts start at, by part: convolutions that may be int8 or `half` get what makes all of
  * them fastest together, with what stands between those of both. false: no memory. */
 bool zc_precision_regions(const zc_precision_params *p, const zc_mixed *m, zc_precision_type half,
+                          zc_precision_type *types);
+/* The same of types that some parts were raised to: what remains of int8 becomes `half` if that is
+ * no slower. */
+bool zc_precision_remains(const zc_precision_params *p, const zc_mixed *m, zc_precision_type half,
                           zc_precision_type *types);
 
 /* ---- report.c ---- */

@@ -431,8 +431,10 @@ static void test_where_int8_convolutions_are_faster(void **state)
         }
 }
 
-/* A chain of convolutions, of wide windows but for `narrow`, of which each reads the one before. */
-static void make_chain(zc_mixed *m, size_t count, size_t narrow, double wide, double narrow_bytes)
+/* A chain of convolutions, of wide windows but for `narrow`, of which each reads `between` bytes of
+ * the one before. */
+static void make_chain(zc_mixed *m, size_t count, size_t narrow, double wide, double narrow_bytes,
+                       double between)
 {
     *m = (zc_mixed){0};
     for (size_t i = 0; i < count; i++) {
@@ -444,7 +446,7 @@ static void make_chain(zc_mixed *m, size_t count, size_t narrow, double wide, do
                                         .operations = 60 * bytes,
                                         .bytes = bytes};
         const zc_precision_edge edge = {
-            .from = i - 1, .to = i, .value = (zc_vid)(i + 1), .bytes = wide / 8};
+            .from = i - 1, .to = i, .value = (zc_vid)(i + 1), .bytes = between};
         assert_true(ZC_VEC_PUSH(&m->parts, part));
         if (i) assert_true(ZC_VEC_PUSH(&m->edges, edge));
     }
@@ -462,7 +464,7 @@ static size_t chosen_int8(size_t count, size_t narrow, double bytes, double narr
     zc_mixed m;
     size_t n = 0;
     assert_non_null(types);
-    make_chain(&m, count, narrow, bytes, narrow_bytes);
+    make_chain(&m, count, narrow, bytes, narrow_bytes, bytes / 8);
     const zc_precision_part norm = {.names = "LayerNormalization", .bytes = bytes}; /* never int8 */
     assert_true(ZC_VEC_PUSH(&m.parts, norm));
     types[count] = ZC_PRECISION_f16;
@@ -493,6 +495,73 @@ static void test_convolutions_of_bytes_by_regions(void **state)
     assert_int_equal(chosen_int8(0, NONE, 0, 0, &narrow), 0);
     assert_int_equal(chosen_int8(MANY, NONE, 1e8, 0, &narrow), MANY); /* one region */
     assert_int_equal(chosen_int8(MANY, NONE, 1e5, 0, &narrow), 0);
+}
+
+/* Of a chain of convolutions of which the first `count` are still int8, how many remain so. */
+static size_t remaining_int8(size_t count, double bytes)
+{
+    enum { ALL = 8 };
+    zc_precision_type types[ALL];
+    const zc_precision_params p = {
+        .allowed =
+            {[ZC_PRECISION_int8] = true, [ZC_PRECISION_f16] = true, [ZC_PRECISION_f32] = true},
+        .chips = {&hopper, 1}};
+    zc_mixed m;
+    size_t n = 0;
+    make_chain(&m, ALL, ALL, bytes, 0, bytes / 8);
+    for (size_t i = 0; i < ALL; i++) types[i] = i < count ? ZC_PRECISION_int8 : ZC_PRECISION_f16;
+    assert_true(zc_precision_remains(&p, &m, ZC_PRECISION_f16, types));
+    for (size_t i = 0; i < ALL; i++) n += types[i] == ZC_PRECISION_int8;
+    ZC_VEC_FINI(&m.parts);
+    ZC_VEC_FINI(&m.edges);
+    return n;
+}
+
+/* One gains less than the step behind it takes; none of 16 bits becomes int8 again. */
+static void test_remaining_convolutions_of_bytes(void **state)
+{
+    (void)state;
+    assert_int_equal(remaining_int8(1, 5e7), 0);
+    assert_int_equal(remaining_int8(4, 5e7), 4);
+    assert_int_equal(remaining_int8(8, 5e7), 8);
+    assert_int_equal(remaining_int8(8, 1e5), 0);
+    assert_int_equal(remaining_int8(0, 5e7), 0);
+}
+
+/* Of a long chain of convolutions, by a search: how many stay int8, and how many more would have.
+ */
+static size_t left_int8(double max_error, double between, size_t *remained)
+{
+    world w = {.each = 1e-6};
+    zc_mixed m;
+    zc_precision_found f;
+    make_chain(&m, PARTS, PARTS, 1e8, 0, between);
+    zc_precision_params p = params_of(&w, max_error);
+    p.allowed[ZC_PRECISION_int8] = true;
+    assert_int_equal(zc_precision_search(&p, &m, &f, NULL), ZC_OK);
+    assert_true(f.error.error <= max_error / ZC_PRECISION_MARGIN);
+    assert_true(f.measures == w.measured && f.measures <= ZC_PRECISION_MEASURES_MAX);
+    const size_t n = count_of(&f, ZC_PRECISION_int8);
+    *remained = 0;
+    for (size_t i = 0; i < PARTS; i++) *remained += f.parts.data[i].remained;
+    zc_precision_found_fini(&f);
+    ZC_VEC_FINI(&m.parts);
+    ZC_VEC_FINI(&m.edges);
+    return n;
+}
+
+static void test_search_of_convolutions_of_bytes(void **state)
+{
+    size_t remained;
+    (void)state;
+    assert_int_equal(left_int8(2e-3, 1e7, &remained), PARTS);
+    assert_int_equal(remained, 0);
+    const size_t some = left_int8(4e-4, 1e7, &remained);
+    assert_true(some > PARTS / 4 && some < PARTS && remained == 0);
+    const size_t few = left_int8(1.4e-4, 1e7, &remained);
+    assert_true(few > 0 && few < PARTS / 10 && remained == 0);
+    assert_int_equal(left_int8(1.4e-4, 1e10, &remained), 0);
+    assert_int_equal(remained, few);
 }
 
 /* ---- models ---- */
@@ -1031,6 +1100,8 @@ int main(void)
         cmocka_unit_test(test_where_int8_is_faster),
         cmocka_unit_test(test_where_int8_convolutions_are_faster),
         cmocka_unit_test(test_convolutions_of_bytes_by_regions),
+        cmocka_unit_test(test_remaining_convolutions_of_bytes),
+        cmocka_unit_test(test_search_of_convolutions_of_bytes),
         cmocka_unit_test(test_near_values),
         cmocka_unit_test(test_large_exp),
         cmocka_unit_test(test_large_values),

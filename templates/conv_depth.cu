@@ -85,7 +85,7 @@ struct zc_conv_depth : zc_depth_place {
 #pragma unroll
         for (int r = 0; r < Z_RUN; r++) {
             if (col + r >= w.out[2]) return;
-            const i64 pixel = pixel_at(row, col + r);
+            const i64 pixel = pixel_at(row, col) + r;
             zc_fused_cells<Z_EACH> cells;
             f32 v[Z_EACH];
             vec out;
@@ -136,7 +136,7 @@ ZC_KERNEL_OF(0, Z_GROUPS * Z_ACROSS * Z_DOWN)(const __grid_constant__ zc_conv_pa
 #endif
     zc_sync();
     for (int i = 0; i < Z_REPEAT; i++) {
-        const int row = block.top + block.down + i * Z_DOWN;
+        const int row = block.row + i * Z_DOWN;
         if (row < block.w.out[1]) block.windows(taps, row);
     }
 }

@@ -57,7 +57,7 @@ static void put_why(const zc_precision_params *p, const zc_precision_part *part,
         zc_buf_printf(out, "raised from %s: f32 itself comes near the bound",
                       zc_precision_type_name(c->from));
     else if (c->remained)
-        zc_buf_printf(out, "raised from %s, which gains nothing among those that were raised",
+        zc_buf_printf(out, "raised from %s, which gains too little among those that were raised",
                       zc_precision_type_name(c->from));
     else if (c->type != c->from)
         zc_buf_printf(out, "raised from %s, which alone makes an error of %.2g",

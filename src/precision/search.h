@@ -9,7 +9,7 @@
  * 4. Of these, the least sensitive that were int4 or fp4 become w8, of the rest those that were
  *    int4, fp4, w8, int8, fp8 or sparse become f16 or bf16, and of the rest the least sensitive
  *    products tf32, where that is allowed, as many as keep it. Convolutions that remain int8 become
- *    f16 or bf16 where they gain nothing any more among those.
+ *    f16 or bf16 where they gain too little among those.
  *
  * No more than ZC_PRECISION_MEASURES_MAX runs of the graph on all samples, whatever its size. The
  * same measurements give the same types. */
@@ -81,8 +81,8 @@ bool zc_precision_applies(const zc_precision_params *p, const zc_precision_part 
  * them fastest together, with what stands between those of both. false: no memory. */
 bool zc_precision_regions(const zc_precision_params *p, const zc_mixed *m, zc_precision_type half,
                           zc_precision_type *types);
-/* The same of types that some parts were raised to: what remains of int8 becomes `half` if that is
- * no slower. */
+/* The same of types that some parts were raised to: what remains of int8 becomes `half` unless
+ * it is held to be a tenth faster. */
 bool zc_precision_remains(const zc_precision_params *p, const zc_mixed *m, zc_precision_type half,
                           zc_precision_type *types);
 

@@ -15,6 +15,7 @@ struct zc_depth_place {
     zc_window w;
     int chunk, slab, top, col; // where the chunk begins, and of the result: the tile's first line, the run's first column
     int down;                  // which of the threads that are below each other
+    int row;                   // the thread's first line where its lines are Z_DOWN apart
     i64 image;
 
     ZC_MEMBER zc_depth_place(const zc_conv_params &p) : p(p), w(zc_window_of(p)) {
@@ -28,6 +29,7 @@ struct zc_depth_place {
         col = ((tile - rest * across) * Z_ACROSS + run % Z_ACROSS) * Z_RUN;
         top = (rest - plane * tiles) * (Z_DOWN * Z_REPEAT);
         down = run / Z_ACROSS;
+        row = (rest - plane * tiles) * (Z_DOWN * Z_REPEAT) + run / Z_ACROSS;
     }
     ZC_MEMBER int channel() const { return (int)threadIdx.x % Z_GROUPS * Z_EACH; } // in the chunk
     ZC_MEMBER i64 pixel_at(int row, int col) const { return ((image * w.out[0] + slab) * w.out[1] + row) * w.out[2] + col; }

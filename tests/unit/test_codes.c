@@ -211,6 +211,7 @@ static zc_status lower(zc_graph *g, const lowering *l, zc_diag *diag)
     m.types = &l->type;
     if (status == ZC_OK) status = zc_run_pass(g, "lower_precision", &options, diag);
     ZC_VEC_FINI(&m.parts);
+    ZC_VEC_FINI(&m.edges);
     zc_arena_fini(&arena);
     return status;
 }
